@@ -1,7 +1,7 @@
+import { audit } from './accounts/audit/service.ts'
 import { backupJob, backupKind } from './operations/backup/schedule/job.ts'
 import { checkKind, integrityCheck } from './operations/integrity/service.ts'
 import { removePages } from './analysis/docs/store.ts'
-import type { Handlers } from './platform/jobs/handler.ts'
 import { archiveRemoval, removalKind } from './registry/packages/deletion/service.ts'
 import { domainCheck, domainCheckKind } from './registry/publishers/domain-check.ts'
 import { sdkRemoval, sdkInstall } from './analysis/sdks/installing/install.ts'
@@ -11,8 +11,7 @@ import { panaAnalysis } from './analysis/scoring/pana.ts'
 import { analysisKind, panaKind } from './analysis/scoring/requests.ts'
 import type { Services } from './services.ts'
 
-/** Returns the job handlers by job kind. */
-export const jobHandlers = (services: Services): Handlers => ({
+export const jobHandlers: Services['jobHandlers'] = (services) => ({
   [removalKind]: archiveRemoval(services, (sha256) => removePages(services, sha256)),
   [checkKind]: integrityCheck(services),
   [domainCheckKind]: domainCheck(services),
@@ -23,3 +22,6 @@ export const jobHandlers = (services: Services): Handlers => ({
   // Instances without BACKUP_TO leave backup jobs to other instances.
   ...(services.config.BACKUP_TO !== undefined && { [backupKind]: backupJob(services, services.config.BACKUP_TO) }),
 })
+
+export const afterJobCancelled: Services['afterJobCancelled'] = (em, { kind, subject }, { viewer, ip }) =>
+  audit(em, { kind: 'server.job_cancelled', actor: viewer, summary: `Cancelled the job ${kind} of ${subject}`, ip })

@@ -3,53 +3,31 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createApp } from './app.ts'
-import { sealEntries } from './accounts/audit/chain.ts'
-import { deleteOldEntries } from './accounts/audit/retention.ts'
 import { warnOfLostPlace } from './operations/backup/owner.ts'
-import { scheduleBackups } from './operations/backup/schedule/job.ts'
 import { type Config, ConfigError, describeChanges, describeConfig, processEnvironment, readConfig } from './platform/config/config.ts'
 import { lowFileLimit, misspeltVariables, weakSettings } from './platform/config/warnings.ts'
 import { explainFull } from './platform/db/location/missing.ts'
-import { collectDocs } from './analysis/docs/store.ts'
-import { collectImages } from './registry/images/service.ts'
-import { collectMirror } from './registry/mirror/catalog/cached.ts'
-import { rollDownloads } from './registry/downloads/service.ts'
-import { saveDownloads } from './registry/downloads/tally.ts'
 import { explainListenError } from './platform/http/connections/listening.ts'
-import { openLog } from './platform/http/log.ts'
+import { endProcess, openLog } from './platform/http/log.ts'
 import { trackActivity } from './platform/http/connections/sockets.ts'
-import { deleteOldDecisions, saveDecisions } from './registry/mirror/decisions.ts'
-import { recheckFaults } from './registry/packages/listing/faults.ts'
-import { jobHandlers } from './job-handlers.ts'
+import { startMaintenance } from './maintenance.ts'
 import { releaseAll } from './platform/jobs/lease.ts'
-import { collectJobs } from './platform/jobs/queue.ts'
-import { runPeriodically, logMove } from './platform/jobs/run-periodically.ts'
 import { startWorker, type Worker } from './platform/jobs/worker.ts'
 import { listenForMetrics } from './operations/metrics/page.ts'
 import { openServices } from './open-services.ts'
-import { repairDailyTotals, sampleDay } from './operations/stats/samples.ts'
-import { enqueueDomainChecks } from './registry/publishers/domain-check.ts'
-import { completeIndex, recountDependents } from './registry/search/rebuild.ts'
-import { collectSdks } from './analysis/sdks/installing/install.ts'
-import { collectSessions } from './accounts/sessions/service.ts'
-import { collectAuthorizations } from './accounts/oauth/service.ts'
-import { purgeDeleted } from './registry/restoration/service.ts'
-import { collectGarbage } from './registry/uploads/service.ts'
+import { repairDailyTotals } from './operations/stats/samples.ts'
+import { completeIndex } from './registry/search/rebuild.ts'
 import { sandboxProblem } from './platform/sandbox/run.ts'
 import type { Services } from './services.ts'
 import { announceSetupCode } from './accounts/setup/service.ts'
 import { keepTickClass } from './platform/threads/slices.ts'
-import { endProcess, stopServer } from './stop.ts'
 import { version } from './platform/config/version.ts'
-
-const collectEveryMs = 10 * 60_000
-const sealEveryMs = 60_000
-const scheduleEveryMs = 30_000
-/** Interval for writing counts of downloads and decisions. At most this period of counts is lost when the process is killed. */
-const countEveryMs = 5000
 
 /** Exit code EX_CONFIG of sysexits.h. */
 const badConfiguration = 78
+
+/** Part of the drain timeout reserved for writing pending data after connections are closed, in milliseconds. */
+const reserveMs = 1000
 
 const config = configOrExit()
 const log = openLog(config.LOG_LEVEL, undefined, config.LOG_FORMAT)
@@ -67,7 +45,7 @@ try {
 async function logProblems(services: Services): Promise<void> {
   const failed = (error: unknown) => log.warning(String(error))
   await Promise.all([
-    sandboxProblem(services.config).then((problem) => problem !== null && log.warning(problem), failed),
+    sandboxProblem(services).then((problem) => problem !== null && log.warning(problem), failed),
     warnOfLostPlace(services).catch(failed),
   ])
 }
@@ -84,7 +62,7 @@ async function serve(config: Config): Promise<void> {
   const app = await createApp(services)
   await listenForMetrics(services)
   await listen(app, config)
-  const timers = [logMove(services), ...startMaintenanceTimers(services)]
+  const timers = startMaintenance(services)
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   void repairDailyTotals(services).catch((error: unknown) => log.error(`comparing daily totals: ${String(error)}`))
   const problems = logProblems(services)
@@ -116,38 +94,11 @@ async function listen(app: FastifyInstance, { HOST: host, LISTEN_PORT: port }: C
   }
 }
 
-/** Starts the periodic maintenance tasks. Returns functions that stop them. */
-function startMaintenanceTimers(services: Services): (() => void)[] {
-  return [
-    runPeriodically('collecting leftover uploads and files', collectEveryMs, services, () => collectGarbage(services)),
-    runPeriodically('collecting documentation', collectEveryMs, services, () => collectDocs(services)),
-    runPeriodically('collecting images', collectEveryMs, services, () => collectImages(services)),
-    runPeriodically('collecting files of the mirror', collectEveryMs, services, () => collectMirror(services)),
-    runPeriodically('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
-    runPeriodically('counting downloads', countEveryMs, services, () => saveDownloads(services)),
-    runPeriodically('recording decisions of the mirror', countEveryMs, services, () => saveDecisions(services)),
-    runPeriodically('deleting old decisions of the mirror', collectEveryMs, services, () => deleteOldDecisions(services)),
-    runPeriodically('removing old downloads from totals', collectEveryMs, services, () => rollDownloads(services)),
-    runPeriodically('counting dependents', collectEveryMs, services, () => recountDependents(services)),
-    runPeriodically('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
-    runPeriodically('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
-    runPeriodically('deleting what can no longer be restored', collectEveryMs, services, () => purgeDeleted(services)),
-    runPeriodically('storing daily statistics', collectEveryMs, services, () => sampleDay(services)),
-    runPeriodically('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),
-    runPeriodically('collecting sessions', collectEveryMs, services, () => collectSessions(services)),
-    runPeriodically('collecting authorizations', collectEveryMs, services, () => collectAuthorizations(services)),
-    runPeriodically('collecting rate limits', collectEveryMs, services, () => services.limits.collect()),
-    runPeriodically('looking up verified domains', collectEveryMs, services, () => enqueueDomainChecks(services)),
-    runPeriodically('cleaning up SDKs', collectEveryMs, services, () => collectSdks(services)),
-    runPeriodically('collecting old jobs', collectEveryMs, services, () => collectJobs(services.database.fork(), services.now())),
-  ]
-}
-
 async function startWork(services: Services, isInUse: () => boolean): Promise<Worker> {
   const { config, database, now } = services
   // Only one process uses an SQLite file, so the holders of earlier job leases no longer run.
   if (config.DB_BACKEND === 'sqlite') await releaseAll(database.fork(), now())
-  return startWorker(services, jobHandlers(services), { isInUse, graceMs: Math.min(5000, config.DRAIN_TIMEOUT_MS / 2) })
+  return startWorker(services, services.jobHandlers(services), { isInUse, graceMs: Math.min(5000, config.DRAIN_TIMEOUT_MS / 2) })
 }
 
 function configOrExit(): Config {
@@ -167,4 +118,38 @@ function releaseStartupMemory(): void {
     const collect = runInNewContext('gc') as (options: { type: 'major'; flavor: 'last-resort' }) => void
     collect({ type: 'major', flavor: 'last-resort' })
   }, 1000).unref()
+}
+
+type Running = {
+  services: Services
+  app: FastifyInstance
+  worker: Worker
+  /** Functions that stop the periodic maintenance tasks. */
+  timers: (() => void)[]
+}
+
+/**
+ * Shuts the server down gracefully, even if clients, the database or the storage do not respond. The readiness probe reports the shutdown for
+ * DRAIN_DELAY_MS; then requests and jobs have DRAIN_TIMEOUT_MS to finish. Requests and jobs that do not finish in time are abandoned and logged.
+ */
+async function stopServer({ services, app, worker, timers }: Running): Promise<void> {
+  const { config, log, stopping } = services
+  stopping.abort()
+  await wait(config.DRAIN_DELAY_MS)
+  for (const stop of timers) stop()
+  const deadline = performance.now() + config.DRAIN_TIMEOUT_MS
+  const left = () => deadline - performance.now()
+  const inTime = async (what: string, work: Promise<unknown>) => {
+    const ended = work.then(
+      () => true,
+      (error: unknown) => (log.error(`stopping: ${what}: ${String(error)}`), true),
+    )
+    const expired = wait(Math.max(left(), 0), false, { ref: false })
+    if (!(await Promise.race([ended, expired]))) log.warning(`stopping: ${what} did not finish in time and was abandoned`)
+  }
+  const abandoned = await Promise.all([app.drain(Math.max(left() - reserveMs, left() / 2)), inTime('jobs', worker.stop())])
+  if (abandoned[0]) log.warning(`stopping: requests that did not finish in time and were aborted: ${abandoned[0]}`)
+  await inTime('the analysis', services.analyzer.close())
+  await inTime('the server', app.close())
+  await Promise.all([inTime('the database', services.database.close()), services.tracing?.close()])
 }

@@ -1,5 +1,6 @@
 import { afterPackageChange } from './after-package-change.ts'
-import { rememberAddress } from './registry/addresses/service.ts'
+import { afterJobCancelled, jobHandlers } from './job-handlers.ts'
+import { rememberAddress } from './operations/identity/addresses.ts'
 import { openAnalyzer } from './analysis/report/analyze.ts'
 import type { BlobStore } from './platform/blobs/store.ts'
 import { sweepScratch } from './operations/backup/place/scratch.ts'
@@ -13,7 +14,7 @@ import { openCaches } from './platform/caches/caches.ts'
 import { deriveKeys } from './platform/http/keys.ts'
 import { openLimits } from './platform/http/limits.ts'
 import type { Log } from './platform/http/log.ts'
-import { registerInstance, requireSharedStore } from './operations/instances/register.ts'
+import { registerInstance, requireSharedStore } from './operations/checks/instances.ts'
 import { openMetrics } from './operations/metrics/metrics.ts'
 import { watchParts } from './operations/metrics/sources.ts'
 import { watchStatements } from './platform/tracing/statements.ts'
@@ -41,17 +42,20 @@ export async function openServices(config: Config, log: Log, options: Options = 
   const { database, blobs, docs, now } = await openOwnDatabase({ config, keys, log, tracing }, options)
   const analyzer = openAnalyzer({ processes: maxConcurrency, makeFolder: () => makeJobFolder(config) })
   const metrics = await openMetrics(config, log)
+  const caches = openCaches(config)
   const state = {}
-  if (metrics) watchParts(metrics, { config, database, state, blobs, analyzer, now, log })
+  if (metrics) watchParts(metrics, { config, database, caches, state, blobs, analyzer, now, log })
   return {
     config,
     database,
-    caches: openCaches(config),
+    caches,
     state,
     blobs,
     docs,
     analyzer,
     afterPackageChange,
+    jobHandlers,
+    afterJobCancelled,
     keys,
     limits: openLimits(config, now, database.reads.pool),
     log,

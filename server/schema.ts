@@ -54,7 +54,6 @@ import './registry/publishers/verify-schema.ts'
 import './registry/visibility/schema.ts'
 import './registry/watching/schema.ts'
 import './platform/jobs/schema.ts'
-import './operations/job-control/schema.ts'
 import './analysis/sdks/schema.ts'
 import {
   defaultFieldResolver,

@@ -11,7 +11,7 @@ export type UserOptions = { email?: string; displayName?: string; password?: str
 
 let made = 0
 let commonHash: Promise<string> | undefined
-const cheap = { ip: 'factories', config: { BCRYPT_COST: 4 } }
+const cheap = { ip: 'factories', config: { BCRYPT_COST: 4 }, state: {} }
 
 /** Inserts a user directly into the database. The default password is `correct horse`. */
 export async function makeUser({ database, now }: Services, role: Role, options: UserOptions = {}) {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, it } from 'vitest'
 import { newId } from '../../server/platform/db/base.ts'
+import { backOffMs } from '../../server/platform/jobs/attempt.ts'
 import { claim, finish, type ClaimedJob, renew } from '../../server/platform/jobs/lease.ts'
 import { enqueue } from '../../server/platform/jobs/queue.ts'
 import { type TestApp, testApp } from '../app.ts'
@@ -16,7 +17,7 @@ const idOf = (id: string) => ({ id: encodeGlobalID('Job', id) })
 async function startJob({ services }: TestApp): Promise<ClaimedJob> {
   const em = services.database.fork()
   await em.transactional((inner) => enqueue(inner, { kind: 'task', subject: 'a' }, services.now()))
-  const held = await claim(em, ['task'], services.now(), 60_000)
+  const held = await claim(em, ['task'], services.now(), 60_000, { backOffMs })
   if (!held) throw new Error('There is no job to take.')
   return held
 }

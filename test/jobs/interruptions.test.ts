@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { Job } from '../../server/platform/jobs/entity.ts'
 import { type Handler, handler } from '../../server/platform/jobs/handler.ts'
+import { backOffMs } from '../../server/platform/jobs/attempt.ts'
 import { claim, requeueLost } from '../../server/platform/jobs/lease.ts'
 import { enqueue, retryJob } from '../../server/platform/jobs/queue.ts'
 import { startWorker } from '../../server/platform/jobs/worker.ts'
@@ -18,9 +19,9 @@ async function jobsApp() {
     advance: (ms: number) => (app.clock.now = new Date(now().getTime() + ms)),
     /** Claims the next job as a server that is killed immediately, has another server detect that, and returns the job's subject. */
     async takeAndDie(): Promise<string | undefined> {
-      const held = await claim(database.fork(), ['task'], now(), 1000)
+      const held = await claim(database.fork(), ['task'], now(), 1000, { backOffMs })
       app.clock.now = new Date(now().getTime() + 1001)
-      await requeueLost(database.fork(), { kinds: ['task'], now: now(), own: [] })
+      await requeueLost(database.fork(), { kinds: ['task'], now: now(), own: [] }, backOffMs)
       return held?.subject
     },
     jobOf: (id: string) => database.fork().findOneOrFail(Job, { id }),
@@ -108,7 +109,7 @@ it('runs one interrupted job at a time so that a job that crashes the server can
   await using jobs = await jobsApp()
   const { database, now } = jobs.app.services
   for (const subject of ['a', 'b']) await jobs.ask(subject)
-  const next = async () => (await claim(database.fork(), ['task'], now(), 60_000))?.subject
+  const next = async () => (await claim(database.fork(), ['task'], now(), 60_000, { backOffMs }))?.subject
   expect([await next(), await next()]).toEqual(['a', 'b'])
   jobs.advance(61_000)
   await jobs.ask('c')
@@ -118,7 +119,7 @@ it('runs one interrupted job at a time so that a job that crashes the server can
 it('drops an interrupted job in favor of a later one with the same subject', async () => {
   await using jobs = await jobsApp()
   const first = await jobs.ask('a')
-  const held = await claim(jobs.app.services.database.fork(), ['task'], jobs.app.services.now(), 1000)
+  const held = await claim(jobs.app.services.database.fork(), ['task'], jobs.app.services.now(), 1000, { backOffMs })
   expect(held?.id).toBe(first)
   const second = await jobs.ask('a')
   jobs.advance(1001)

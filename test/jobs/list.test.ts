@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { handler } from '../../server/platform/jobs/handler.ts'
+import { type Handler, handler } from '../../server/platform/jobs/handler.ts'
 import { countJobs, enqueue } from '../../server/platform/jobs/queue.ts'
 import { startWorker } from '../../server/platform/jobs/worker.ts'
 import { type TestApp, testApp } from '../app.ts'
@@ -136,4 +136,35 @@ it('deletes a queued job or stops a running one on cancellation and records who 
     'Cancelled the job task of running',
     'Cancelled the job task of waiting',
   ])
+})
+
+it('calls the handler of a cancelled job in the same transaction', async () => {
+  await using app = await testApp({ alone: true })
+  const admin = await app.admin({ displayName: 'Ada' })
+  const steps: string[] = []
+  const onCancel: Handler['onCancel'] = {
+    lock: async (_em, subject) => void steps.push(`lock ${subject}`),
+    async record(em, { subject, payload }, reason, now) {
+      steps.push(`record ${subject} ${payload} ${reason}`)
+      await enqueue(em, { kind: 'task', subject: `after ${subject}` }, now)
+      if (subject === 'stuck') throw new Error('It cannot be recorded.')
+    },
+  }
+  const task = handler(z.unknown(), async () => {}, { onCancel })
+  app.services.jobHandlers = () => ({ task })
+  await enqueueJob(app, 'task', 'stuck')
+  const [stuck] = (await admin.graphql(list())).body.data.jobs.nodes
+  expect((await admin.graphql(cancel(stuck.id))).body.errors[0].extensions.code).toBe('InternalError')
+  expect((await admin.graphql(list())).body.data.jobs.nodes).toEqual([stuck])
+  await enqueueJob(app, 'task', 'waiting')
+  const [waiting] = (await admin.graphql(list())).body.data.jobs.nodes
+  expect((await admin.graphql(cancel(waiting.id))).body.data.cancelJob).toBe(true)
+  expect(steps).toEqual(['stuck', 'waiting'].flatMap((subject) => [`lock ${subject}`, `record ${subject} {} Cancelled by Ada.`]))
+  const { nodes } = (await admin.graphql(list())).body.data.jobs
+  expect(nodes.map(({ subject }: { subject: string }) => subject)).toEqual(['after waiting', 'stuck'])
+  const worker = startWorker(app.services, { task })
+  await worker.settled()
+  await worker.stop()
+  expect((await admin.graphql(cancel(stuck.id))).body.errors[0].extensions.code).toBe('Conflict')
+  expect(steps).toHaveLength(5)
 })

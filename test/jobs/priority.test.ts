@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { readRow, skipsSync, withoutSync } from '../../server/platform/db/statements.ts'
+import { backOffMs } from '../../server/platform/jobs/attempt.ts'
 import { claim } from '../../server/platform/jobs/lease.ts'
 import { handler, PermanentFailure } from '../../server/platform/jobs/handler.ts'
 import { countJobs, enqueue, type NewJob } from '../../server/platform/jobs/queue.ts'
@@ -34,10 +35,10 @@ it('claims the lowest priority first, then the job that has been due longest', a
 it('skips a locked job instead of waiting for it', async () => {
   await using app = await testApp()
   const { database, now } = app.services
-  if (database.backend === 'sqlite') return expect(await claim(database.fork(), ['work'], now(), 1)).toBeNull() // SQLite has no row locks.
-  const next = async () => (await claim(database.fork(), ['work'], now(), 60_000))?.subject
+  if (database.backend === 'sqlite') return expect(await claim(database.fork(), ['work'], now(), 1, { backOffMs })).toBeNull() // SQLite has no row locks.
+  const next = async () => (await claim(database.fork(), ['work'], now(), 60_000, { backOffMs }))?.subject
   await enqueueJob(app, { kind: 'work', subject: 'lost' })
-  await claim(database.fork(), ['work'], now(), -1)
+  await claim(database.fork(), ['work'], now(), -1, { backOffMs })
   await enqueueJob(app, { kind: 'work', subject: 'waits' })
   await database.fork().transactional(async (em) => {
     await em.execute("select 1 from jobs where subject = 'lost' for update")
@@ -67,9 +68,9 @@ it('analyzes a new version before a backlog of a thousand, without reading the b
   })
   expect((await admin.post('/api/admin/sdk/score-remaining')).body).toEqual({ queued: 1001 })
   await publish(alice, { name: 'fresh', version: '1.0.0' })
-  const held = await claim(em, ['analysis'], app.services.now(), 60_000)
+  const held = await claim(em, ['analysis'], app.services.now(), 60_000, { backOffMs })
   expect(held?.subject).toBe(await versionId(app, 'fresh'))
-  expect((await claim(em, ['analysis'], app.services.now(), 60_000))?.subject).toBe(base)
+  expect((await claim(em, ['analysis'], app.services.now(), 60_000, { backOffMs }))?.subject).toBe(base)
   const plan = app.config.DB_BACKEND === 'sqlite' ? 'explain query plan' : 'explain'
   const due = `select * from jobs where kind in ('analysis') and state = 'queued' and run_at <= ${app.config.DB_BACKEND === 'sqlite' ? Date.now() : 'now()'}`
   await em.execute('analyze jobs')

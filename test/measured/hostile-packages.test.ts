@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { PanaTask } from '../../server/analysis/pana/analyze.ts'
 import { makeJobFolder } from '../../server/platform/sandbox/job-folder.ts'
-import { detectCapabilities } from '../../server/platform/sandbox/capabilities.ts'
+import { sandboxState } from '../../server/platform/sandbox/capabilities.ts'
 import { run, sandboxProblem } from '../../server/platform/sandbox/run.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { attackFiles, analyzeWithFakePana } from '../support/fake-pana.ts'
@@ -26,7 +26,7 @@ const sandboxes = [
  * warning and expects that analyses are refused.
  */
 async function isUnusable(app: TestApp): Promise<boolean> {
-  const problem = await sandboxProblem(app.config)
+  const problem = await sandboxProblem(app.services)
   if (problem === null) return false
   console.warn(`Not tested on this machine: the isolation by bubblewrap. ${problem}`)
   await expect(analyzeWithFakePana(app, { files: attackFiles('echo begun') })).rejects.toThrow(problem)
@@ -79,7 +79,7 @@ describe.each(sandboxes)('malicious code that runs during an analysis (%s)', (_n
       return
     }
     // Without a sandbox, isolation depends on whether the server can give jobs their own account and process namespace.
-    const { root, namespaces } = await detectCapabilities()
+    const { root, namespaces } = await sandboxState(app.services).capabilities
     // If the server runs as root and supports namespaces, the job has a read-only /tmp.
     const open = ['connection', ...(root && namespaces ? [] : [outside])]
     const ofAccount = root ? [] : ['database', 'archives', 'token', expect.stringMatching(/written$/), expect.stringMatching(/written$/)]
@@ -135,9 +135,9 @@ it.each(sandboxes)('stops running jobs when the server is killed (%s)', async (_
   await using app = await testApp({ env })
   if (await isUnusable(app)) return
   const folder = await makeJobFolder(app.config)
-  const config = JSON.stringify({ DATA_DIR: app.config.DATA_DIR, ...env })
+  const services = JSON.stringify({ config: { DATA_DIR: app.config.DATA_DIR, ...env }, state: {} })
   const job = JSON.stringify({ folder, command: ['sh', '-c', 'echo begun >begun; sleep 60'] })
-  const server = `import { run } from ${JSON.stringify(pathToFileURL(join(root, 'server/platform/sandbox/run.ts')).href)}; await run(${config}, ${job})`
+  const server = `import { run } from ${JSON.stringify(pathToFileURL(join(root, 'server/platform/sandbox/run.ts')).href)}; await run(${services}, ${job})`
   const child = spawn(process.execPath, ['--input-type=module', '--eval', server], { stdio: 'inherit' })
   await expect.poll(() => existsSync(join(folder, 'begun'))).toBe(true)
   expect(processesOf(folder)).not.toEqual([])
@@ -162,7 +162,7 @@ it('allows a job in bubblewrap to connect only to the servers it needs, by HTTP 
     process.exit()`
   const folder = await makeJobFolder(app.config)
   const command = [process.execPath, '--input-type=module', '--eval', script]
-  const { lines } = await run(app.config, { folder, command, network: [url] })
+  const { lines } = await run(app.services, { folder, command, network: [url] })
   expect(lines).toEqual(['200 200', '403 403 403'])
   expect(connections()).toBe(0)
 })

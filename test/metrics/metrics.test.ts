@@ -97,6 +97,17 @@ it('counts uploads, downloads, jobs, caches and connections', async () => {
   expect(sample(text, 'snug_http_sent_bytes_total')).toBeGreaterThan(archive.length)
 })
 
+it('counts cache lookups of its own server only', async () => {
+  await using app = await appWithMetrics()
+  await using other = await appWithMetrics()
+  const member = await app.member()
+  await publish(member, { name: 'watched', version: '1.0.0' })
+  for (let round = 0; round < 2; round++) await member.get('/api/packages/watched')
+  const lookups = (text: string) => text.split('\n').filter((line) => line.startsWith('snug_cache_requests_total{cache="listings"'))
+  expect(lookups(await metricsOf(app))).toHaveLength(2)
+  expect(lookups(await metricsOf(other))).toEqual([])
+})
+
 it('reads the state of pools, queues and stores', async () => {
   await using app = await appWithMetrics()
   const text = await metricsOf(app)

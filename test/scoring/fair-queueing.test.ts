@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
+import { backOffMs } from '../../server/platform/jobs/attempt.ts'
 import { claim } from '../../server/platform/jobs/lease.ts'
 import { requestPana } from '../../server/analysis/scoring/pana.ts'
 import { type TestApp, testApp } from '../app.ts'
@@ -11,7 +12,7 @@ import { reportOf, storeReport, versionId } from '../support/reports.ts'
 async function claimAll({ services }: TestApp, kind: string): Promise<string[]> {
   const names: string[] = []
   for (;;) {
-    const held = await claim(services.database.fork(), [kind], services.now(), 60_000)
+    const held = await claim(services.database.fork(), [kind], services.now(), 60_000, { backOffMs })
     if (!held) return names
     const sql = 'select p.name from package_versions v join packages p on p.id = v.package_id where v.id = ?'
     const [row] = await services.database.fork().execute<{ name: string }[]>(sql, [held.subject])

@@ -60,9 +60,8 @@ it('answers other requests while it rates passwords crafted to be slow', async (
     longest = Math.max(longest, performance.now() - last)
     last = performance.now()
   }, 5)
-  const estimates = await Promise.all(
-    slow.map((password) => estimateStrength({ ip: '::1' }, { password, known: ['alice@example.com', 'Alice'] })),
-  )
+  const caller = { ip: '::1', state: {} }
+  const estimates = await Promise.all(slow.map((password) => estimateStrength(caller, { password, known: ['alice@example.com', 'Alice'] })))
   clearInterval(ticking)
   expect(estimates.map(({ score }) => score).every((score) => score >= 2)).toBe(true)
   // The worker thread is busy most of this time, the event loop hardly at all.
@@ -72,7 +71,7 @@ it('answers other requests while it rates passwords crafted to be slow', async (
 it('generates passwords that it would accept', async () => {
   for (let round = 0; round < 20; round++) {
     const password = generatePassword()
-    expect(await estimateStrength({ ip: '::1' }, { password, known: [] })).toMatchObject({
+    expect(await estimateStrength({ ip: '::1', state: {} }, { password, known: [] })).toMatchObject({
       common: false,
       score: expect.toSatisfy((score) => score >= 3),
     })

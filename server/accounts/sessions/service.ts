@@ -4,7 +4,7 @@ import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { notFound } from '../../errors.ts'
 import { newestFirst, type PageArguments, isMomentKey, momentKey, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
 import { clearSessionCookies } from '../../platform/http/cookies.ts'
-import { sessionIdleMs } from '../../platform/access/authenticate.ts'
+import { sessionLifetimes } from '../../platform/access/authenticate.ts'
 import { Session } from './entity.ts'
 import type { FilterQuery } from '@mikro-orm/core'
 import { editable, personId } from '../users/service.ts'
@@ -34,7 +34,10 @@ export const listSessions = (em: EntityManager, userId: string, { now, ...page }
 const liveSessions = (userId: string, now: Date) => ({ user: userId, ...sessionIsLive(now) })
 
 /** Returns the condition for active sessions: younger than 30 days and used within the last 7 days. */
-export const sessionIsLive = (now: Date) => ({ expiresAt: { $gt: now }, lastUsedAt: { $gt: new Date(now.getTime() - sessionIdleMs) } })
+export const sessionIsLive = (now: Date) => ({
+  expiresAt: { $gt: now },
+  lastUsedAt: { $gt: new Date(now.getTime() - sessionLifetimes.idleMs) },
+})
 
 /**
  * Ends one of the caller's own sessions immediately. Ending the session of the request signs the caller out.
@@ -160,7 +163,7 @@ export async function confirmPassword(context: SignedInContext, currentPassword:
 export async function collectSessions({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
   const em = database.fork()
   const moment = now()
-  const idleSince = new Date(moment.getTime() - sessionIdleMs)
+  const idleSince = new Date(moment.getTime() - sessionLifetimes.idleMs)
   const ended = await em.nativeDelete(Session, { $or: [{ expiresAt: { $lte: moment } }, { lastUsedAt: { $lte: idleSince } }] })
   await collectOrigins(em, moment)
   return ended

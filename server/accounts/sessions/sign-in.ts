@@ -1,11 +1,12 @@
 import type { Loaded } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
+import { sessionLifetimes } from '../../platform/access/authenticate.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication } from '../../errors.ts'
 import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
 import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
 import { countFailures, networksOf, turnKey } from '../../platform/http/limits.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
@@ -15,11 +16,15 @@ import { Session } from './entity.ts'
 import { failuresKey, sendDeviceCookie, type Origin, originOf, rememberOrigin } from './origin.ts'
 import { reloadUser } from '../users/service.ts'
 
-/** Maximum lifetime of a session: 30 days. */
-const lifetimeMs = 30 * 86_400_000
+declare module '../../services.ts' {
+  interface State {
+    signInTurns?: FairLimiter
+  }
+}
 
 /** Limits sign-ins to two concurrent lookups. A burst would otherwise use up all database connections. */
-const inTurn = createFairLimiter({ atOnce: 2, waiting: 2000, waitingPerKey: 500, newcomersFirst: true })
+const turnsOf = ({ state }: Context): FairLimiter =>
+  (state.signInTurns ??= createFairLimiter({ atOnce: 2, waiting: 2000, waitingPerKey: 500, newcomersFirst: true }))
 
 type Account = Loaded<User, 'passwordHash'>
 type NewSession = { id: string; secret: string }
@@ -33,7 +38,8 @@ export async function signIn(context: Context, input: { email: string; password:
   const key = emailKey(input.email)
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
   const account = sha256(key)
-  const { user, ...caller } = await inTurn(turnKey(context.ip), () => lookUp(context, key, account), { sources: networksOf(context.ip) })
+  const place = { sources: networksOf(context.ip) }
+  const { user, ...caller } = await turnsOf(context)(turnKey(context.ip), () => lookUp(context, key, account), place)
   const { origin } = caller
   const attempt = () => begin(context, user, { ...caller, password: input.password })
   const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)
@@ -43,7 +49,7 @@ export async function signIn(context: Context, input: { email: string; password:
   return reloadUser(em, user.id)
 }
 
-type SignInCaller = { origin: Origin; hasher: Hasher & Pick<Context, 'database' | 'state'> }
+type SignInCaller = { origin: Origin; hasher: Hasher & Pick<Context, 'database'> }
 
 /**
  * Looks up the account and whether it has signed in from this origin before.
@@ -113,12 +119,12 @@ function rehash(hasher: Hasher, password: string): Promise<string | null> {
 const newSession = ({ ip, request }: Context, started: Date) => ({
   createdAt: started,
   lastUsedAt: started,
-  expiresAt: new Date(started.getTime() + lifetimeMs),
+  expiresAt: new Date(started.getTime() + sessionLifetimes.totalMs),
   clientIp: ip,
   userAgent: (request.headers['user-agent'] ?? '').slice(0, 256),
 })
 
 function sendCookies({ reply, keys, config }: Context, { id, secret }: NewSession): void {
-  const values = { session: secret, csrf: csrfToken(keys, id), maxAge: lifetimeMs / 1000 }
+  const values = { session: secret, csrf: csrfToken(keys, id), maxAge: sessionLifetimes.totalMs / 1000 }
   setSessionCookies(reply, config.SERVER_URL, values)
 }

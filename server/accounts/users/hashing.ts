@@ -5,22 +5,23 @@ import type { Config } from '../../platform/config/config.ts'
 import { db } from '../../platform/db/query.ts'
 import type { Services } from '../../services.ts'
 import type { Task } from './hashing-worker.ts'
-import { passwordThreads, type Caller, passwordTurns } from './password-threads.ts'
+import { type Caller, passwordThreads, passwordTurns, type PasswordTurns } from './password-threads.ts'
 
 declare module '../../services.ts' {
   interface State {
     /** The highest cost of the stored password hashes, and when it was read. */
     highestCost?: { cost: number; readAt: number }
+    hashingTurns?: PasswordTurns
   }
 }
 
 /** The caller for whom a password is hashed, and the configured cost. */
-export type Hasher = Caller & { config: Pick<Config, 'BCRYPT_COST'> }
+export type Hasher = Caller & { config: Pick<Config, 'BCRYPT_COST'> } & Pick<Services, 'state'>
 
 // Two concurrent hashes, or one on machines with up to two cores, so that other requests keep a core. Each key may queue ten in total, the number of
 // sign-ins that one address may send in 15 minutes.
 const atOnce = availableParallelism() > 2 ? 2 : 1
-const turns = passwordTurns({ atOnce, waitingPerKey: 10 - atOnce })
+const turnsOf = ({ state }: Pick<Services, 'state'>) => (state.hashingTurns ??= passwordTurns({ atOnce, waitingPerKey: 10 - atOnce }))
 
 // Uses its own threads, because libuv's pool runs at the priority of requests. The deadline is far above the time for the highest cost on a busy
 // machine.
@@ -31,23 +32,19 @@ const ask = passwordThreads(new URL('./hashing-worker.ts', import.meta.url), { d
  * @throws ApiError RateLimitExceeded when the queue is full; ServiceUnavailable when hashing fails.
  */
 export const hashPassword = (hasher: Hasher, password: string): Promise<string> =>
-  turns.run(hasher, () => hash(password, hasher.config.BCRYPT_COST))
+  turnsOf(hasher).run(hasher, () => hash(password, hasher.config.BCRYPT_COST))
 
 /** @throws ApiError RateLimitExceeded when the queue has no place for this caller. */
-export const requireHashingPlace = (caller: Caller): void => turns.requirePlace(caller)
+export const requireHashingPlace = (hasher: Hasher): void => turnsOf(hasher).requirePlace(hasher)
 
 /**
  * Returns whether the password matches the stored hash. Every negative result costs the same work, even without a hash or for a hash of another
  * cost, so that the timing does not reveal which accounts exist.
  * @throws ApiError RateLimitExceeded when the queue is full; ServiceUnavailable when hashing fails.
  */
-export async function verifyPassword(
-  hasher: Hasher & Pick<Services, 'database' | 'state'>,
-  given: string,
-  stored: string | null,
-): Promise<boolean> {
+export async function verifyPassword(hasher: Hasher & Pick<Services, 'database'>, given: string, stored: string | null): Promise<boolean> {
   const ceiling = Math.max(hasher.config.BCRYPT_COST, await highestCost(hasher))
-  return turns.run(hasher, () => compareAlike(given.normalize('NFC'), stored, ceiling))
+  return turnsOf(hasher).run(hasher, () => compareAlike(given.normalize('NFC'), stored, ceiling))
 }
 
 /** Returns whether a stored hash has another cost than the configured one. */

@@ -41,6 +41,8 @@ export function passwordTurns(bounds: { atOnce: number; waitingPerKey: number })
   }
 }
 
+export type PasswordTurns = ReturnType<typeof passwordTurns>
+
 function placeOf({ ip, viewer, account, isKnown }: Caller) {
   const sources = [...networksOf(ip), viewer?.id ?? account ?? []].flat()
   return { lane: viewer || isKnown ? ('reserved' as const) : ('open' as const), sources }

@@ -1,12 +1,11 @@
-import type { Config } from '../../platform/config/config.ts'
 import { invalidInput, missingAuthentication } from '../../errors.ts'
-import { type Caller, passwordTurns, passwordThreads } from './password-threads.ts'
+import { type Caller, passwordThreads, passwordTurns, type PasswordTurns } from './password-threads.ts'
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
 import type { Question } from './strength-worker.ts'
 import { countFailures } from '../../platform/http/limits.ts'
 import { User } from './entity.ts'
-import type { SignedInContext } from '../../platform/access/context.ts'
+import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { verifyPassword } from './hashing.ts'
 
 type Person = { email: string; displayName: string }
@@ -17,7 +16,12 @@ type Person = { email: string; displayName: string }
  * zxcvbn, which takes the names of the user and the server into account.
  * @throws ApiError InvalidInput with `field`; RateLimitExceeded when too many passwords are being checked.
  */
-export async function acceptPassword(caller: Caller & { config: Config }, given: string, person: Person, field = 'password') {
+export async function acceptPassword(
+  caller: Caller & Pick<Context, 'config' | 'state'>,
+  given: string,
+  person: Person,
+  field = 'password',
+) {
   const password = given.normalize('NFC')
   const { config } = caller
   const minLength = config.PASSWORD_MIN_LENGTH
@@ -56,7 +60,13 @@ const estimate = z.object({
 })
 
 // One thread. Callers take turns, as for hashing.
-const turns = passwordTurns({ atOnce: 1, waitingPerKey: 8 })
+const turnsOf = ({ state }: Pick<Context, 'state'>) => (state.strengthTurns ??= passwordTurns({ atOnce: 1, waitingPerKey: 8 }))
+
+declare module '../../services.ts' {
+  interface State {
+    strengthTurns?: PasswordTurns
+  }
+}
 
 // The thread with its dictionaries uses 90 MB. The deadline is far above the time for the slowest password on a busy machine.
 const ask = passwordThreads(new URL('./strength-worker.ts', import.meta.url), { deadlineMs: 30_000, maxHeapMb: 256 })
@@ -65,7 +75,8 @@ const ask = passwordThreads(new URL('./strength-worker.ts', import.meta.url), { 
  * Estimates how easy a password is to guess.
  * @throws ApiError RateLimitExceeded when the queue is full; ServiceUnavailable when the thread misses the deadline.
  */
-export const estimateStrength = (caller: Caller, question: Question) => turns.run(caller, async () => estimate.parse(await ask(question)))
+export const estimateStrength = (caller: Caller & Pick<Context, 'state'>, question: Question) =>
+  turnsOf(caller).run(caller, async () => estimate.parse(await ask(question)))
 
 /**
  * Verifies the caller's password.

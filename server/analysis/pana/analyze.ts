@@ -92,10 +92,11 @@ export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolea
   }
 }
 
-async function warnOnce({ config, log, state }: Services): Promise<void> {
+async function warnOnce(services: Services): Promise<void> {
+  const { log, state } = services
   if (state.isSandboxChecked) return
   state.isSandboxChecked = true
-  const warning = await sandboxWarning(config)
+  const warning = await sandboxWarning(services)
   if (warning !== null) log.warning(warning)
 }
 
@@ -108,20 +109,26 @@ async function usesFlutter(folder: string): Promise<boolean> {
 type Running = Pick<PanaTask, 'seconds' | 'limits' | 'signal'> & Required<Pick<Job, 'folder' | 'onLine'>>
 
 const runPana = (
-  { config, stopping }: Services,
+  services: Services,
   { command, env, readable, origins: network }: Awaited<ReturnType<typeof prepare>>,
   { folder, seconds, limits, signal, onLine }: Running,
 ) =>
-  run(config, {
+  run(services, {
     folder,
     command,
     env,
     readable,
     network,
-    limits: { memoryBytes: config.SCORING_MEMORY_BYTES, outputBytes: 2 * reportBytes, cpuSeconds: 2 * seconds, ...limits, seconds },
+    limits: {
+      memoryBytes: services.config.SCORING_MEMORY_BYTES,
+      outputBytes: 2 * reportBytes,
+      cpuSeconds: 2 * seconds,
+      ...limits,
+      seconds,
+    },
     lines: logLines,
     stdoutBytes: reportBytes,
-    signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
+    signal: AbortSignal.any([services.stopping.signal, ...(signal ? [signal] : [])]),
     onLine,
   })
 

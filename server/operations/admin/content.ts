@@ -4,7 +4,7 @@ import { importAdvisories } from '../../registry/advisories/import.ts'
 import { importSdk } from '../../analysis/sdks/installing/import.ts'
 import { sdkTitle } from '../../analysis/sdks/service.ts'
 import type { Operation, Outcome } from './command.ts'
-import { addAddress, forgetAddress, listAddresses } from '../../registry/addresses/service.ts'
+import { addAddress, forgetAddress, listAddresses } from '../identity/addresses.ts'
 
 /** Imports the security advisories in a file. Throws InvalidInput; Error when the file cannot be read. */
 export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<string> {

@@ -55,7 +55,7 @@ export async function createAccount({ em, config }: Operation, given: { email?: 
   const owner = role === 'owner' ? await em.findOne(User, { role }) : null
   if (owner) throw conflict(`${owner.email} is the owner. To transfer the ownership: ${adminCommand} make-owner ${email}`)
   const password = generatePassword()
-  const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
+  const passwordHash = await hashPassword({ config, state: {}, ip: 'operator' }, password)
   const createdAt = (await sharedClock(em, config))()
   const account = { email, emailKey: key, displayName: name, role, passwordHash, mustChangePassword: true, createdAt }
   await em.transactional(async (inner) => insert(inner, account)).catch(explainConcurrentChange)
@@ -127,7 +127,7 @@ function parsed(shape: typeof address, text: string | undefined, what: string): 
 export async function resetPassword({ em, config }: Operation, email = ''): Promise<Outcome> {
   const user = await person(em, email)
   const password = generatePassword()
-  const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
+  const passwordHash = await hashPassword({ config, state: {}, ip: 'operator' }, password)
   await em.transactional(async (inner) => {
     // Write first. SQLite makes the first statement wait for a running server, but fails a write that follows a read.
     if (!(await inner.nativeUpdate(User, { id: user.id }, { passwordHash, mustChangePassword: true }))) throw unknown(email)

@@ -6,7 +6,6 @@ import { User } from '../../accounts/users/entity.ts'
 import { hashPassword } from '../../accounts/users/hashing.ts'
 import { emailKey } from '../../accounts/users/input.ts'
 import { generatePassword } from '../../accounts/users/password.ts'
-import { jobHandlers } from '../../job-handlers.ts'
 import { openServices } from '../../open-services.ts'
 import { people } from './catalog.ts'
 import { type DemoServer, emailOf, fillServer } from './fill.ts'
@@ -66,7 +65,7 @@ async function analyze(services: Services): Promise<void> {
     const { queued, running } = await countJobs(services.database.reads)
     return queued + running
   }
-  const worker = startWorker(services, jobHandlers(services), { concurrency: 2, pollMs: 1000 })
+  const worker = startWorker(services, services.jobHandlers(services), { concurrency: 2, pollMs: 1000 })
   const timer = setInterval(() => void remaining().then((left) => report(`Analyzing versions: ${left} left.`)), 10_000)
   try {
     while ((await remaining()) > 0) {
@@ -134,7 +133,7 @@ async function createToken(send: Send, email: string, password: string): Promise
 }
 
 async function createOwner(services: Services, { email, displayName, password }: { email: string; displayName: string; password: string }) {
-  const passwordHash = await hashPassword({ config: services.config, ip: 'demo' }, password)
+  const passwordHash = await hashPassword({ ...services, ip: 'demo' }, password)
   const em = services.database.fork()
   await em.transactional(async (inner) => {
     const account = { email, emailKey: emailKey(email), displayName, role: 'owner', passwordHash, createdAt: services.now() } as const

@@ -8,7 +8,7 @@ import { ServerRef } from '../checks/refs.ts'
 import { removeLogo, updateIdentity } from './service.ts'
 import { hostedHere } from '../../registry/packages/hosting.ts'
 import type { ServerAddress } from '../../registry/packages/entity.ts'
-import { listAddresses } from '../../registry/addresses/service.ts'
+import { listAddresses } from './addresses.ts'
 
 builder.objectFields(ServerRef, (t) => ({
   name: t.string({

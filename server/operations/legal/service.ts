@@ -57,11 +57,8 @@ export const renderLegal = (context: Context, markdown: string, options?: { pers
 
 const builtIn = (kind: LegalKind): LegalText => ({ kind, markdown: defaultMarkdown(kind), isCustom: false, updatedAt: null })
 
-const texts = new Map<LegalKind, string>()
-
 /** Returns the built-in text of a legal page, which is shown until the owner replaces it. */
-export function defaultMarkdown(kind: LegalKind): string {
-  let text = texts.get(kind)
-  if (text === undefined) texts.set(kind, (text = readFileSync(join(import.meta.dirname, `${kind}.md`), 'utf8')))
-  return text
-}
+export const defaultMarkdown = (kind: LegalKind): string => builtInTexts[kind]
+
+const readBuiltIn = (kind: LegalKind): string => readFileSync(join(import.meta.dirname, `${kind}.md`), 'utf8')
+const builtInTexts: Record<LegalKind, string> = { privacy: readBuiltIn('privacy'), terms: readBuiltIn('terms') }

@@ -3,18 +3,18 @@ import type { Config } from '../../platform/config/config.ts'
 import type { Database } from '../../platform/db/open/orm.ts'
 import { checkHealth } from '../checks/service.ts'
 import { watchMirror } from './mirror.ts'
-import { countLookups } from '../../platform/caches/caches.ts'
+import { type Caches, countLookups } from '../../platform/caches/caches.ts'
 import { readBacklog } from '../../platform/jobs/backlog.ts'
 import { freeBytesAt, localVolumes } from '../../platform/store/health.ts'
 import type { Services } from '../../services.ts'
 import type { Gauges } from './gauges.ts'
 
-type Watched = Pick<Services, 'config' | 'database' | 'state' | 'blobs' | 'analyzer' | 'now' | 'log'>
+type Watched = Pick<Services, 'config' | 'database' | 'caches' | 'state' | 'blobs' | 'analyzer' | 'now' | 'log'>
 
 /** Adds gauges for the parts of the server. The parts themselves do not depend on metrics. */
 export function watchParts(gauges: Gauges, watched: Watched): void {
-  const { config, database, analyzer } = watched
-  watchCaches(gauges, database)
+  const { config, database, caches, analyzer } = watched
+  watchCaches(gauges, database, caches)
   watchPools(gauges, database)
   watchJobs(gauges, watched)
   watchBackups(gauges, watched)
@@ -64,15 +64,16 @@ function watchSpace(gauges: Gauges, config: Config): void {
   })
 }
 
-function watchCaches(gauges: Gauges, { reads }: Database): void {
-  const looks = countLookups()
+function watchCaches(gauges: Gauges, { reads }: Database, caches: Caches): void {
+  const lookups = countLookups(caches)
   gauges.add({
     name: 'caches',
     gauges: {
       snug_cache_requests_total: { help: 'Lookups in memory caches by result: hit or miss.', labels: ['cache', 'result'], isTotal: true },
     },
     read() {
-      const all = [...looks, ...(reads.recalled ? [['rows', reads.recalled] as const] : [])]
+      const used = [...lookups].filter(([, { hits, misses }]) => hits + misses > 0)
+      const all = [...used, ...(reads.recalled ? [['rows', reads.recalled] as const] : [])]
       return {
         snug_cache_requests_total: all.flatMap(([cache, { hits, misses }]) => [
           sample(hits, { cache, result: 'hit' }),

@@ -34,8 +34,8 @@ type TokenRow = Readonly<InferResult<typeof tokens>[number]>
 type SessionRow = Readonly<InferResult<typeof sessions>[number]>
 type UserRow = Pick<TokenRow, keyof TokenRow & keyof SessionRow>
 
-/** Time in milliseconds without use after which a session ends: seven days. */
-export const sessionIdleMs = 7 * 86_400_000
+/** Lifetimes of a session in milliseconds: seven days without use, and at most 30 days. */
+export const sessionLifetimes = { idleMs: 7 * 86_400_000, totalMs: 30 * 86_400_000 }
 
 /**
  * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read, or two of each while
@@ -109,7 +109,7 @@ const tokenIdentities = new WeakMap<TokenRow, TokenIdentity>()
 function bySession(row: SessionRow | undefined, now: Date): Identity | null {
   if (!row?.is_active) return null
   const lastUsedAt = row.last_used_at
-  if (row.expires_at <= now || lastUsedAt.getTime() + sessionIdleMs <= now.getTime()) return null
+  if (row.expires_at <= now || lastUsedAt.getTime() + sessionLifetimes.idleMs <= now.getTime()) return null
   return { viewer: viewerOf(row), credential: { kind: 'session', id: row.id, provedAt: row.proved_at ?? row.created_at }, lastUsedAt }
 }
 

@@ -12,6 +12,13 @@ import { db } from '../db/query.ts'
 import { changeRows } from '../db/statements.ts'
 import { isRefusedForMove } from '../db/unavailable.ts'
 
+declare module '../../services.ts' {
+  interface State {
+    /** `written`: time of the last write by credential id, so that concurrent requests do not repeat it. `writes`: number of writes in progress. */
+    lastUses?: { written: Map<string, number>; writes: number }
+  }
+}
+
 /** The context of a request for resolvers and routes. REST, GraphQL and binary routes create one per request. */
 export type Context = Services & {
   request: FastifyRequest
@@ -116,15 +123,15 @@ const onDemand: OnDemand & ThisType<Made & OnDemand> = {
 
 const lastUseMs = 60_000
 const maxWrites = 2
-/** Number of writes in progress. */
-let writes = 0
 
 /** Records the last use of a token or session, at most once a minute. Does not delay the request. A failed write is retried at the next use. */
-function recordLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
+function recordLastUse({ database, log, state }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
   if (now.getTime() - lastUsedAt.getTime() < lastUseMs) return
+  const lastUses = (state.lastUses ??= { written: new Map<string, number>(), writes: 0 })
+  const { written } = lastUses
   if ((written.get(credential.id) ?? 0) > now.getTime() - lastUseMs) return
   // Limits concurrent writes, so that slow ones cannot take the connections that requests need.
-  if (writes >= maxWrites) return
+  if (lastUses.writes >= maxWrites) return
   if (written.size > 10_000) written.clear()
   written.set(credential.id, now.getTime())
   const table = credential.kind === 'token' ? 'access_tokens' : 'sessions'
@@ -133,14 +140,11 @@ function recordLastUse({ database, log }: Services, { credential, lastUsedAt }: 
     .set({ last_used_at: now })
     .where('id', '=', credential.id)
     .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now)]))
-  writes++
+  lastUses.writes++
   changeRows(database.fork(), use)
     .catch((error: unknown) => {
       written.delete(credential.id)
       if (!isRefusedForMove(error)) log.warning(`last use of ${table} not written: ${String(error)}`)
     })
-    .finally(() => writes--)
+    .finally(() => lastUses.writes--)
 }
-
-/** Time of the last write by credential id, so that concurrent requests do not repeat it. */
-const written = new Map<string, number>()

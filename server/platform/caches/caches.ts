@@ -23,13 +23,23 @@ const shares = {
 /** Returns the size limit of a cache in bytes if all caches together may use `total` bytes. */
 export const shareOf = (name: keyof typeof shares, total: number): number => Math.floor((total * shares[name]) / 100)
 
-/** LRU cache bounded by the bytes of its entries and keys. By default, an entry larger than half the limit is not cached. `name` labels its metrics. */
+/** LRU cache bounded by the bytes of its entries and keys. By default, an entry larger than half the limit is not cached. */
 export class ByteCache<Value extends object | string> extends LRUCache<string, Value> {
-  readonly name: string
-
-  constructor(name: string, limit: number, options: { ttl?: number; ttlAutopurge?: boolean; maxEntrySize?: number } = {}) {
+  constructor(limit: number, options: { ttl?: number; ttlAutopurge?: boolean; maxEntrySize?: number } = {}) {
     super({ maxSize: limit, maxEntrySize: Math.ceil(limit / 2), sizeCalculation: entryBytes, ...options })
-    this.name = name
+  }
+
+  /** Counts the lookups from now on. */
+  countLookups(): Lookups {
+    const count = { hits: 0, misses: 0 }
+    const get = (...given: Parameters<LRUCache<string, Value>['get']>): Value | undefined => {
+      const value = super.get(...given)
+      if (value === undefined) count.misses++
+      else count.hits++
+      return value
+    }
+    Object.defineProperty(this, 'get', { value: get })
+    return count
   }
 }
 
@@ -44,18 +54,18 @@ export type Caches = { readonly [Name in keyof CachedValues]: ByteCache<CachedVa
 
 /** Creates the caches of a server. Together they hold at most CACHE_BYTES. */
 export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Caches {
-  const open = <Name extends keyof CachedValues>(name: Name) => new ByteCache<CachedValues[Name]>(name, shareOf(name, total))
+  const open = <Name extends keyof CachedValues>(name: Name) => new ByteCache<CachedValues[Name]>(shareOf(name, total))
   return {
     listings: open('listings'),
     // Reads of one version need the whole entry, so that the largest one must fit.
-    mirror: new ByteCache('mirror', shareOf('mirror', total), { maxEntrySize: shareOf('mirror', total) }),
+    mirror: new ByteCache(shareOf('mirror', total), { maxEntrySize: shareOf('mirror', total) }),
     archives: open('archives'),
     documentation: open('documentation'),
     texts: open('texts'),
     pictures: open('pictures'),
     graphql: open('graphql'),
     // Uploads normally finish within seconds. After expiry, an upload is read from the disk again.
-    uploads: new ByteCache('uploads', shareOf('uploads', total), { ttl: 60_000, ttlAutopurge: true }),
+    uploads: new ByteCache(shareOf('uploads', total), { ttl: 60_000, ttlAutopurge: true }),
     reports: open('reports'),
     api_changes: open('api_changes'),
     file_changes: open('file_changes'),
@@ -65,19 +75,6 @@ export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Cac
 /** Cache lookups: number of hits and misses. */
 export type Lookups = { hits: number; misses: number }
 
-const lookups = new Map<string, Lookups>()
-
-/** Starts counting lookups of all caches of this process, by name. Lookups have no overhead until then. */
-export function countLookups(): ReadonlyMap<string, Lookups> {
-  Object.defineProperty(ByteCache.prototype, 'get', { value: countedGet, configurable: true, writable: true })
-  return lookups
-}
-
-function countedGet(this: ByteCache<object>, ...given: Parameters<ByteCache<object>['get']>): object | undefined {
-  const value = LRUCache.prototype.get.apply(this, given) as object | undefined
-  let count = lookups.get(this.name)
-  if (!count) lookups.set(this.name, (count = { hits: 0, misses: 0 }))
-  if (value === undefined) count.misses++
-  else count.hits++
-  return value
-}
+/** Starts counting lookups of the caches, by name. Lookups have no overhead until then. */
+export const countLookups = (caches: Caches): ReadonlyMap<string, Lookups> =>
+  new Map(Object.entries(caches).map(([name, cache]) => [name, cache.countLookups()]))

@@ -24,8 +24,8 @@ import {
 } from 'graphql'
 import { invalidInput } from '../../errors.ts'
 import type { Context } from '../access/context.ts'
-import { turnKey } from '../http/limits.ts'
-import { createFairLimiter } from '../threads/fair-limiter.ts'
+import { turnOf } from '../http/limits.ts'
+import { createFairLimiter, type FairLimiter } from '../threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../threads/slices.ts'
 
 export const maxCost = 5000
@@ -142,18 +142,21 @@ function isLeftOut({ variables }: Walk, node: SelectionNode): boolean {
 /** Queries above this cost are queued, because an expensive query occupies most of a CPU, also of the database server. */
 const expensiveFrom = 1000
 
-const inTurn = createFairLimiter({ atOnce: 1, waiting: 64, waitingPerKey: 16 })
+declare module '../../services.ts' {
+  interface State {
+    expensiveTurns?: FairLimiter
+  }
+}
+
+const turnsOf = ({ state }: Context): FairLimiter =>
+  (state.expensiveTurns ??= createFairLimiter({ atOnce: 1, waiting: 64, waitingPerKey: 16 }))
 
 /** Executes an operation; expensive ones run one at a time. Throws RateLimitExceeded if their queue is full. */
-export function executeInTurn<Result>(
-  { viewer, ip, budget }: Context,
-  cost: number,
-  execute: () => Result | Promise<Result>,
-): Promise<Result> {
+export function executeInTurn<Result>(context: Context, cost: number, execute: () => Result | Promise<Result>): Promise<Result> {
   const work = async () => {
-    budget?.restart()
+    context.budget?.restart()
     await yieldToEventLoop()
     return await execute()
   }
-  return cost > expensiveFrom ? inTurn(viewer?.id ?? turnKey(ip), work) : work()
+  return cost > expensiveFrom ? turnsOf(context)(turnOf(context), work) : work()
 }

@@ -114,6 +114,9 @@ export async function countFailures<Verdict>(
 /** Returns the rate limit key of an address: the address itself, or its /64 for IPv6, because one host usually has a whole /64. */
 export const addressKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 8 })
 
+/** Returns the fair queueing key of a caller: the user, or the network of an anonymous caller. */
+export const turnOf = ({ viewer, ip }: { viewer: { id: string } | null; ip: string }): string => viewer?.id ?? turnKey(ip)
+
 /** Returns the fair queueing key of an address: IPv4, or the IPv6 /48, which providers assign to one customer. */
 export const turnKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 6 })
 

@@ -120,3 +120,10 @@ const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
 function printable(text: string): string {
   return text.replace(control, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
+
+/** Exits with code 0. `process.exit` would block while a thread is stuck in a file system call; replacing the process by another program does not. */
+export function endProcess(): never {
+  const isHeld = process.getActiveResourcesInfo().some((kind) => kind.startsWith('FSReq'))
+  if (isHeld) process.execve?.(process.execPath, [process.execPath, '--eval', ''], {})
+  process.exit(0)
+}

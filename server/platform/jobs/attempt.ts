@@ -1,8 +1,15 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { conflict } from '../../errors.ts'
+import type { SignedInContext } from '../access/context.ts'
+import { db } from '../db/query.ts'
+import { changeRows } from '../db/statements.ts'
 import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../../services.ts'
+import type { Job } from './entity.ts'
 import { describeFailure, outageOf, type FailureLog } from './failure.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
-import { backOffMs, fail, finish, type ClaimedJob, type Progress, release, renew } from './lease.ts'
+import { fail, finish, type ClaimedJob, type Progress, release, renew } from './lease.ts'
+import { findJob } from './queue.ts'
 
 type Context = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'> & { leaseMs: number; failures: FailureLog }
 
@@ -84,6 +91,9 @@ async function observed({ failures, log, metrics, tracing }: Context, held: Clai
  */
 const maxInterruptions = 10
 
+/** Returns the backoff in milliseconds: 10 seconds, multiplied by 4 for each retry, at most an hour, plus up to 10% jitter. */
+export const backOffMs = (times: number): number => Math.min(10_000 * 4 ** (times - 1), 3_600_000) * (1 + Math.random() / 10)
+
 /** Returns the number of this attempt without interrupted ones. A killed server cannot record why its jobs ended. */
 const attemptsOf = ({ attempts, interruptions }: ClaimedJob): number => Math.max(attempts - interruptions, 1)
 
@@ -110,4 +120,32 @@ async function record(
   const isOurs = await fail(database.fork(), held, now(), shown, retryAt)
   if (isFinal && isOurs) await onPermanentFailure?.(subject, shown)
   return isFinal ? 'failed' : 'retried'
+}
+
+/**
+ * Deletes a queued job, or fails a running one, whose worker notices at its next renewal of the lease.
+ * @throws ApiError NotFound; Conflict if the job has already ended.
+ */
+export async function cancelJob(context: SignedInContext, id: string): Promise<void> {
+  const { em, viewer, now } = context
+  const { kind, subject } = await findJob(em, id)
+  const onCancel = context.jobHandlers(context)[kind]?.onCancel
+  await em.fork().transactional(async (inner) => {
+    await onCancel?.lock(inner, subject)
+    const job = await lockJob(inner, id)
+    if (job.state !== 'queued' && job.state !== 'running')
+      throw conflict(`Only queued or running jobs can be cancelled. This job is ${job.state}.`)
+    const error = `Cancelled by ${viewer.displayName}.`
+    if (job.state === 'queued') inner.remove(job)
+    else inner.assign(job, { state: 'failed', lease: null, leasedUntil: null, finishedAt: now(), error })
+    await onCancel?.record(inner, job, error, now())
+    context.afterJobCancelled(inner, job, context)
+  })
+}
+
+/** Locks a job, starting with a write: on SQLite, a transaction that starts with a read cannot write after another has committed. */
+async function lockJob(em: EntityManager, id: string): Promise<Job> {
+  const unchanged = db.updateTable('jobs').set(({ ref }) => ({ attempts: ref('attempts') }))
+  await changeRows(em, unchanged.where('id', '=', id))
+  return findJob(em, id)
 }

@@ -1,5 +1,8 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import type { z } from 'zod'
+import type { SignedInContext } from '../access/context.ts'
 import { idOf } from '../db/base.ts'
+import type { Job } from './entity.ts'
 import type { Progress } from './lease.ts'
 
 /** A job as passed to its handler. */
@@ -26,6 +29,24 @@ export type Handler = {
   hasOwnSlots: boolean
   /** Called when a job has failed permanently. */
   onPermanentFailure?: ((subject: string, error: string) => Promise<void>) | undefined
+  /** Called when a job is cancelled, in the same transaction. */
+  onCancel?: OnCancel | undefined
+}
+
+type OnCancel = {
+  /** Locks what the job changes. Called before the job is locked, in the same order as where the job is enqueued. */
+  lock: (em: EntityManager, subject: string) => Promise<void>
+  /** Records that the job was cancelled, with the reason. */
+  record: (em: EntityManager, job: Pick<Job, 'subject' | 'payload'>, reason: string, now: Date) => Promise<void>
+}
+
+declare module '../../services.ts' {
+  interface Services {
+    /** Returns the job handlers by kind. They are listed in job-handlers.ts. */
+    jobHandlers: (services: Services) => Handlers
+    /** Called when a job was cancelled, in the same transaction. */
+    afterJobCancelled: (em: EntityManager, job: Pick<Job, 'kind' | 'subject'>, context: Pick<SignedInContext, 'viewer' | 'ip'>) => void
+  }
 }
 
 /** A failure that must not be retried, because it would only be repeated. */
@@ -50,14 +71,9 @@ export type Handlers = Readonly<Record<string, Handler>>
 export function handler<Payload>(
   schema: z.ZodType<Payload>,
   run: (work: Work, payload: Payload) => Promise<void>,
-  {
-    maxAttempts = 5,
-    maxConcurrent = Number.POSITIVE_INFINITY,
-    hasOwnSlots = false,
-    onPermanentFailure,
-  }: Partial<Omit<Handler, 'run'>> = {},
+  { maxAttempts = 5, maxConcurrent = Number.POSITIVE_INFINITY, hasOwnSlots = false, ...hooks }: Partial<Omit<Handler, 'run'>> = {},
 ): Handler {
-  return { run: async (work, payload) => run(work, schema.parse(payload)), maxAttempts, maxConcurrent, hasOwnSlots, onPermanentFailure }
+  return { run: async (work, payload) => run(work, schema.parse(payload)), maxAttempts, maxConcurrent, hasOwnSlots, ...hooks }
 }
 
 /**

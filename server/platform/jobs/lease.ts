@@ -23,15 +23,17 @@ export async function claim(
   kinds: string[],
   now: Date,
   leaseMs: number,
-  { own = [], isUrgent = false }: { own?: string[]; isUrgent?: boolean } = {},
+  { own = [], isUrgent = false, backOffMs }: { own?: string[]; isUrgent?: boolean; backOffMs: BackOff },
 ): Promise<ClaimedJob | null> {
   // Usually no job is due. Check without writing.
   const filter = { kinds, now, own, isUrgent }
   const states = await findDue(em.fork(), filter)
-  if (states.includes('running')) await requeueLost(em, filter)
+  if (states.includes('running')) await requeueLost(em, filter, backOffMs)
   return states.length > 0 ? take(em.fork(), { ...filter, leaseMs }) : null
 }
 
+/** Returns the wait in milliseconds before an interrupted job runs again, by the number of interruptions. */
+type BackOff = (times: number) => number
 type ClaimFilter = { kinds: string[]; now: Date; own: string[]; isUrgent: boolean }
 type ActionableState = 'running' | 'queued'
 
@@ -88,7 +90,7 @@ async function findDue(em: EntityManager, filter: ClaimFilter): Promise<string[]
  * job waits before it runs again, and runs after all jobs of its kind and priority that are waiting: a job that crashes the server leaves time for
  * other jobs, and a server that is killed often interrupts each job a few times instead of the same one every time.
  */
-export async function requeueLost(em: EntityManager, filter: Omit<ClaimFilter, 'isUrgent'>): Promise<void> {
+export async function requeueLost(em: EntityManager, filter: Omit<ClaimFilter, 'isUrgent'>, backOffMs: BackOff): Promise<void> {
   const lost = await readRows(
     em.fork(),
     lostJobs(filter).select(['j.id', 'j.lease', 'j.interruptions', 'j.turn', 'j.kind', 'j.priority']).$narrowType<{ lease: string }>(),
@@ -114,9 +116,6 @@ async function lastTurn(em: EntityManager, { kind, priority, turn }: Pick<Job, '
 }
 
 const interrupted = 'The server ended while it ran this job.'
-
-/** Returns the backoff in milliseconds: 10 seconds, multiplied by 4 for each retry, at most an hour, plus up to 10% jitter. */
-export const backOffMs = (times: number): number => Math.min(10_000 * 4 ** (times - 1), 3_600_000) * (1 + Math.random() / 10)
 
 /** Claims the next job. Returns null if other callers claimed or locked all candidates. */
 async function take(em: EntityManager, { leaseMs, ...filter }: ClaimFilter & { leaseMs: number }): Promise<ClaimedJob | null> {

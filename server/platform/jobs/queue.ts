@@ -153,8 +153,7 @@ export async function retryJob(em: EntityManager, id: string, now: Date): Promis
         phase: null,
       } as const
       const changed = await inner.nativeUpdate(Job, { id, state: 'failed' }, changes)
-      const job = await inner.findOne(Job, { id })
-      if (!job) throw notFound('There is no job with this id.')
+      const job = await findJob(inner, id)
       if (!changed) throw conflict(`Only failed jobs can be retried. This job is ${job.state}.`)
       wakeAfterCommit(inner, id)
       return job
@@ -163,6 +162,13 @@ export async function retryJob(em: EntityManager, id: string, now: Date): Promis
     if (error instanceof UniqueConstraintViolationException) throw conflict('Another job of the same kind and subject is already queued.')
     throw error
   }
+}
+
+/** Loads a job. @throws ApiError NotFound. */
+export async function findJob(em: EntityManager, id: string): Promise<Job> {
+  const job = await em.findOne(Job, { id })
+  if (!job) throw notFound('There is no job with this id.')
+  return job
 }
 
 const dayMs = 24 * 3_600_000

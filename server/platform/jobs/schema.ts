@@ -1,9 +1,11 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { builder } from '../graphql/builder.ts'
 import { formerly } from '../graphql/former-schema.ts'
-import { connectionOf, payload } from '../graphql/payload.ts'
+import { connectionOf, done, payload } from '../graphql/payload.ts'
 import { watch } from '../graphql/subscriptions.ts'
 import { Job, type JobState } from './entity.ts'
 import { type JobGroup, readJobGroups } from './backlog.ts'
+import { cancelJob } from './attempt.ts'
 import { countJobs, retryJob } from './queue.ts'
 import { isServerAdmin } from '../access/roles.ts'
 import { newestFirst } from '../graphql/connections.ts'
@@ -123,5 +125,18 @@ builder.mutationField('retryJob', (t) =>
     argOptions: { description: 'ID of the job.' },
     input: { jobId: t.input.globalID({ required: true, for: [JobRef], description: 'ID of the job.', ...formerly('id') }) },
     resolve: async (_root, { input }, { em, now }) => ({ job: await retryJob(em, input.jobId.id, now()) }),
+  }),
+)
+
+builder.mutationField('cancelJob', (t) =>
+  t.withAuth(byServerAdmin).fieldWithInput({
+    type: payload('CancelJobPayload', 'A job that was cancelled.', { jobId: { type: 'ID', description: 'Global id of the job.' } }),
+    extensions: { formerResult: true },
+    description:
+      'Cancels a job. A queued job is removed; a running job is stopped and fails, and so does the SDK install that it performs.',
+    typeOptions: { description: 'The job to cancel.' },
+    argOptions: { description: 'ID of the job.' },
+    input: { jobId: t.input.globalID({ required: true, for: [JobRef], description: 'ID of the job.', ...formerly('id') }) },
+    resolve: (_root, { input }, context) => done(cancelJob(context, input.jobId.id), { jobId: encodeGlobalID('Job', input.jobId.id) }),
   }),
 )

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { withMeter } from '../db/meter.ts'
-import { attempt, type Attempt } from './attempt.ts'
+import { attempt, type Attempt, backOffMs } from './attempt.ts'
 import { describeFailure, type FailureLog, openFailureLog } from './failure.ts'
 import type { Handlers } from './handler.ts'
 import { claim, type ClaimedJob } from './lease.ts'
@@ -167,7 +167,8 @@ async function claimNext(
   const open = [...limits].filter(([kind, most]) => countOf(running, kind) < most).map(([kind]) => kind)
   const [shared, apart] = [open.filter((kind) => !handlers[kind]?.hasOwnSlots), open.filter((kind) => handlers[kind]?.hasOwnSlots)]
   for (const kinds of [sharing < concurrency ? shared : [], ...apart.map((kind) => [kind])]) {
-    const held = kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, { own, isUrgent: pauseTimer !== null }) : null
+    const held =
+      kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, { own, isUrgent: pauseTimer !== null, backOffMs }) : null
     if (held) return held
   }
   return null

@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process'
 import { basename } from 'node:path'
 import { promisify } from 'node:util'
+import type { Services, State } from '../../services.ts'
+import type { Config } from '../config/config.ts'
+import type { ProxySettings } from '../outbound/proxy.ts'
 
 const execute = promisify(execFile)
 
@@ -37,16 +40,21 @@ const works = (command: string, ...args: string[]) =>
     () => false,
   )
 
-const found = new Map<string, Promise<Capabilities>>()
+/** What decides how jobs run: the settings, and what was found out about the machine with them. */
+export type SandboxServices = { config: Pick<Config, 'SCORING_SANDBOX' | 'DATA_DIR'> & ProxySettings } & Pick<Services, 'state'>
 
-/** Detects the available mechanisms. The result is cached per setting. */
-export function detectCapabilities(setting = ''): Promise<Capabilities> {
-  const known = found.get(setting) ?? detect(setting)
-  found.set(setting, known)
-  return known
+declare module '../../services.ts' {
+  interface State {
+    /** What jobs can use on this machine. `isTested`: whether a job has run in SCORING_SANDBOX. */
+    sandbox?: { capabilities: Promise<Capabilities>; isTested: boolean }
+  }
 }
 
-async function detect(setting: string): Promise<Capabilities> {
+/** Returns what jobs can use on this machine, which is detected once. */
+export const sandboxState = ({ config, state }: SandboxServices): NonNullable<State['sandbox']> =>
+  (state.sandbox ??= { capabilities: detect(config.SCORING_SANDBOX), isTested: false })
+
+async function detect(setting = ''): Promise<Capabilities> {
   const root = process.getuid?.() === 0
   const user = root ? [] : ['--user', '--map-current-user']
   const apart = ['--pid', '--mount-proc', '--ipc', '--net', '--fork', '--kill-child', '--']

@@ -3,13 +3,12 @@ import { readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import type { Config } from '../config/config.ts'
-import { proxyEnvironment, type ProxySettings } from '../outbound/proxy.ts'
+import { proxyEnvironment } from '../outbound/proxy.ts'
 import { findFreeAccount, allowTraversal, transferFolders } from './account.ts'
 import { commandLine, type Limits, prlimit, defaultLimits } from './command.ts'
 import { proxySocket, proxyPort, openProxy } from './proxy.ts'
 import { makeJobFolder, removeFolder } from './job-folder.ts'
-import { detectCapabilities, type Capabilities, systemPath, SandboxUnusable, type Permissions } from './capabilities.ts'
+import { type Capabilities, type Permissions, type SandboxServices, sandboxState, SandboxUnusable, systemPath } from './capabilities.ts'
 import { keepOutput, type Reason, watch } from './watch.ts'
 import { countOfAccount, markOf } from './processes.ts'
 
@@ -40,24 +39,24 @@ export type Outcome = {
   usage: { ms: number; peakBytes: number }
 }
 
-type Settings = Pick<Config, 'SCORING_SANDBOX' | 'DATA_DIR'> & ProxySettings
+type Settings = SandboxServices['config']
 
 /**
  * Runs a program without the server's environment and within limits, and kills all processes that it started. A failing program is a regular outcome.
  * @throws SandboxUnusable if the limits cannot be enforced on this machine or SCORING_SANDBOX does not work.
  */
-export async function run(config: Settings, job: Job): Promise<Outcome> {
-  const problem = tested.has(config.SCORING_SANDBOX) ? null : await sandboxProblem(config)
+export async function run(services: SandboxServices, job: Job): Promise<Outcome> {
+  const { capabilities, isTested } = sandboxState(services)
+  const problem = isTested ? null : await sandboxProblem(services)
   if (problem !== null) throw new SandboxUnusable(problem)
-  return runIsolated(config, await detectCapabilities(config.SCORING_SANDBOX), job)
+  return runIsolated(services.config, await capabilities, job)
 }
 
-/** Values of SCORING_SANDBOX that have been tested successfully. */
-const tested = new Set<string | undefined>()
-
 /** Returns why jobs cannot run on this machine and the remedy, or null if they can. */
-export async function sandboxProblem(config: Settings): Promise<string | null> {
-  const capabilities = await detectCapabilities(config.SCORING_SANDBOX)
+export async function sandboxProblem(services: SandboxServices): Promise<string | null> {
+  const { config } = services
+  const sandbox = sandboxState(services)
+  const capabilities = await sandbox.capabilities
   if (!capabilities.limits) return withoutLimits
   if (capabilities.sandbox === null) return null
   const folder = await makeJobFolder(config)
@@ -65,7 +64,7 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
     const test: Job = { folder, command: ['true'], limits: { seconds: 20 }, network: [] }
     const { end, code, lines } = await runIsolated(config, capabilities, test)
     if (end !== 'exited' || code !== 0) return unusable(capabilities.sandbox, lines.at(-1) ?? `the test command ended with ${code ?? end}`)
-    tested.add(config.SCORING_SANDBOX)
+    sandbox.isTested = true
     return null
   } catch (error) {
     return unusable(capabilities.sandbox, String(error))
@@ -75,8 +74,8 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
 }
 
 /** Returns a warning about what jobs can do without a sandbox, or null if a sandbox is configured. */
-export async function sandboxWarning(config: Settings): Promise<string | null> {
-  const { sandbox, root, namespaces } = await detectCapabilities(config.SCORING_SANDBOX)
+export async function sandboxWarning(services: SandboxServices): Promise<string | null> {
+  const { sandbox, root, namespaces } = await sandboxState(services).capabilities
   if (sandbox !== null) return null
   if (root) return 'Jobs run under separate accounts, but with limits only. Malicious code in a package could open network connections.'
   const environment = namespaces ? '' : ", including the server's environment with its secrets"

@@ -33,6 +33,8 @@ type Lane = 'open' | 'reserved'
 /** `sources` describe the caller more broadly and more precisely than its key, such as its networks and its account. Only for `newcomersFirst`. */
 type Place = { lane?: Lane; sources?: readonly string[] }
 
+export type FairLimiter = ReturnType<typeof createFairLimiter>
+
 /**
  * Returns a limiter that runs at most `atOnce` calls concurrently. The next call is taken from the key, such as the caller's network, with the fewest
  * running calls; equal keys take turns, and so do the open and the reserved lane. In a full lane, a new call replaces the newest call of the key with

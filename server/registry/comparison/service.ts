@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { turnKey } from '../../platform/http/limits.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
-import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
+import { turnOf } from '../../platform/http/limits.ts'
+import { nullIfFailed, openTaskQueue, type TaskQueue } from '../../platform/threads/task-queue.ts'
 import { compareParsed, parseVersion, type Version } from '../../platform/pub/version.ts'
 import type { PackageVersion } from '../packages/entity.ts'
 import { loadPackage } from '../packages/service.ts'
@@ -85,18 +83,24 @@ async function readText(context: Context, version: PackageVersion, path: string)
   }
 }
 
-const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
-  deadlineMs: 4000,
-  idleMs: 10_000,
-  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
-})
-const inTurn = createFairLimiter({
-  atOnce: 1,
-  waiting: 100,
-  waitingPerKey: 20,
-  maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many comparisons are waiting. Try again in a moment.', 5),
-})
+declare module '../../services.ts' {
+  interface State {
+    comparisonQueue?: TaskQueue
+  }
+}
+
+const queueOf = ({ state }: Pick<Context, 'state'>): TaskQueue =>
+  (state.comparisonQueue ??= openTaskQueue(new URL('./worker.ts', import.meta.url), {
+    threads: 1,
+    deadlineMs: 4000,
+    idleMs: 10_000,
+    heapMb: 192,
+    waiting: 100,
+    waitingPerKey: 20,
+    maxWaitMs: 10_000,
+    full: 'Too many comparisons are waiting. Try again in a moment.',
+    failed: 'The files could not be compared. Try again in a minute.',
+  }))
 
 const line = z.object({
   kind: z.enum(['context', 'added', 'removed']),
@@ -120,14 +124,8 @@ const answer = z
  * @throws ApiError ServiceUnavailable when too many comparisons are waiting, or no thread can be started.
  */
 async function diffInThread(context: Context, task: DiffTask): Promise<TextDiff | null> {
-  const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(task))
-  try {
-    return answer.parse(await (context.budget?.uncounted(work) ?? work))
-  } catch (error) {
-    if (!(error instanceof ThreadFailed)) throw error
-    if (error.wasAtWork) return null
-    throw Object.assign(serviceUnavailable('The files could not be compared. Try again in a minute.', 60), { cause: error })
-  }
+  const work = queueOf(context).run(turnOf(context), task).catch(nullIfFailed)
+  return answer.parse(await (context.budget?.uncounted(work) ?? work))
 }
 
 /** The part of a changelog about a range of versions: its Markdown and the versions that have a section in it, in their order. */

@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http'
 import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { addressKey, turnKey } from '../../platform/http/limits.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { headBytes, imageTypeOf, maxImageBytes } from '../files/content.ts'
 import { isShowable } from '../files/dimensions.ts'
 import { safeSvg } from '../files/svg/service.ts'
@@ -20,6 +20,7 @@ declare module '../../services.ts' {
   interface State {
     /** Remote images that are being fetched, by cache key. */
     fetches?: Map<string, Promise<Image | null>>
+    fetchTurns?: FairLimiter
     /** Replaces the rules about addresses and times for remote images. `timeoutMs` limits a whole download, including redirects. */
     imageRules?: { isAllowed: Guard; timeoutMs: number }
   }
@@ -35,13 +36,14 @@ const staleMs = 7 * 24 * 3_600_000
 const retryMs = 5 * 60_000
 const rules = { isAllowed: publicOnly, timeoutMs: 10_000 }
 
-const inTurn = createFairLimiter({
-  atOnce: 8,
-  waiting: 1000,
-  waitingPerKey: 100,
-  maxWaitMs: 20_000,
-  refusal: () => serviceUnavailable('Too many images are being fetched. Try again in a moment.', 5),
-})
+const turnsOf = ({ state }: Pick<Context, 'state'>): FairLimiter =>
+  (state.fetchTurns ??= createFairLimiter({
+    atOnce: 8,
+    waiting: 1000,
+    waitingPerKey: 100,
+    maxWaitMs: 20_000,
+    refusal: () => serviceUnavailable('Too many images are being fetched. Try again in a moment.', 5),
+  }))
 
 type Caller = Pick<Context, 'caches' | 'config' | 'database' | 'limits' | 'log' | 'now' | 'state' | 'viewer' | 'ip'>
 
@@ -72,7 +74,8 @@ function fetchOnce(caller: Caller, key: string, url: string, hasOld: boolean): P
   const fetches = (caller.state.fetches ??= new Map<string, Promise<Image | null>>())
   let current = fetches.get(key)
   if (!current) {
-    current = inTurn(turnKey(caller.ip), () => fetchImage(caller, key, url, hasOld)).finally(() => fetches.delete(key))
+    const fetched = turnsOf(caller)(turnKey(caller.ip), () => fetchImage(caller, key, url, hasOld))
+    current = fetched.finally(() => fetches.delete(key))
     fetches.set(key, current)
   }
   return current

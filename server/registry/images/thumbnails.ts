@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { turnKey } from '../../platform/http/limits.ts'
+import { turnOf } from '../../platform/http/limits.ts'
 import { loadSharp } from '../../platform/pictures/convert.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { isShowable, maxPixels } from '../files/dimensions.ts'
 import type { VersionArchive } from '../files/reading/copies.ts'
 import { readArchiveFile } from '../files/service.ts'
@@ -14,6 +14,7 @@ declare module '../../services.ts' {
   interface State {
     /** Thumbnails that are being made, by cache key. */
     thumbnails?: Map<string, Promise<Image | null>>
+    thumbnailTurns?: FairLimiter
   }
 }
 
@@ -26,13 +27,14 @@ export type ThumbnailSize = keyof typeof thumbnailSizes
 const maxSourceBytes = 5 * 1024 ** 2
 const decoded = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-const inTurn = createFairLimiter({
-  atOnce: 2,
-  waiting: 1000,
-  waitingPerKey: 100,
-  maxWaitMs: 20_000,
-  refusal: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
-})
+const turnsOf = ({ state }: Context): FairLimiter =>
+  (state.thumbnailTurns ??= createFairLimiter({
+    atOnce: 2,
+    waiting: 1000,
+    waitingPerKey: 100,
+    maxWaitMs: 20_000,
+    refusal: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
+  }))
 
 /**
  * Returns a thumbnail of an image in an archive: as WebP, without animation, or the sanitized image for an SVG. It is made once and cached. Returns null
@@ -60,7 +62,7 @@ type Wanted = { path: string; size: ThumbnailSize; key: string }
 
 async function make(context: Context, archive: VersionArchive, { path, size, key }: Wanted): Promise<Image | null> {
   // The file is read in turn, so that waiting requests hold no images in memory.
-  const image = await inTurn(context.viewer?.id ?? turnKey(context.ip), () => readAndShrink(context, archive, path, size))
+  const image = await turnsOf(context)(turnOf(context), () => readAndShrink(context, archive, path, size))
   // A missing file takes no place in the cache.
   if (image === 'missing') return null
   await cacheImage(context, key, image)

@@ -1,9 +1,9 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import { connectionOf, payload } from '../../platform/graphql/payload.ts'
+import { connectionOf } from '../../platform/graphql/payload.ts'
 import { anyText, pageByKey } from '../../platform/graphql/connections.ts'
-import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
+import { addMarkMutations, ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import type { PackageLike } from './entity.ts'
-import { countLikesOf, listLikes, loadLikeCount, loadLiked, setLike } from './service.ts'
+import { countLikesOf, likes, listLikes, loadLikeCount, setLike } from './service.ts'
 
 const LikeRef = builder.objectRef<PackageLike>('PackageLike').implement({
   description: 'A package that you like.',
@@ -22,8 +22,7 @@ builder.objectFields(PackageRef, (t) => ({
   viewerHasLiked: t.boolean({
     ...ofPublicPackage,
     description: 'Whether you like the package.',
-    resolve: async (pkg, _args, context) =>
-      context.viewer !== null && ((await loadLiked(context, `${pkg.id} ${context.viewer.id}`)) ?? false),
+    resolve: (pkg, _args, context) => likes.isMarked(context, pkg),
   }),
 }))
 
@@ -44,27 +43,7 @@ builder.queryField('likedPackages', (t) =>
   ),
 )
 
-const LikePackageInput = builder.inputType('LikePackageInput', {
-  description: 'The package to like or unlike.',
-  fields: (t) => ({
-    package: t.string({ required: true, description: 'Name of the package.', extensions: { maxLength: 64 } }),
-  }),
-})
-
-const LikePackagePayload = payload('LikePackagePayload', 'The package after the change.', {
-  package: { type: PackageRef, description: 'The package.' },
-})
-
-for (const [name, liked, description] of [
-  ['likePackage', true, 'Likes a package. Repeating it changes nothing.'],
-  ['unlikePackage', false, 'Removes your like of a package. Repeating it changes nothing.'],
-] as const) {
-  builder.mutationField(name, (t) =>
-    t.withAuth({ scope: 'read' }).field({
-      type: LikePackagePayload,
-      description,
-      args: { input: t.arg({ type: LikePackageInput, required: true, description: 'The package.' }) },
-      resolve: async (_root, { input }, context) => ({ package: await setLike(context, input.package, liked) }),
-    }),
-  )
-}
+addMarkMutations('LikePackage', 'The package to like or unlike.', setLike, [
+  { name: 'likePackage', isMarked: true, description: 'Likes a package. Repeating it changes nothing.' },
+  { name: 'unlikePackage', isMarked: false, description: 'Removes your like of a package. Repeating it changes nothing.' },
+])

@@ -1,11 +1,10 @@
-import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { db } from '../../platform/db/query.ts'
 import { changeRows, readRows } from '../../platform/db/statements.ts'
-import { Package } from '../packages/entity.ts'
-import { unknownPackage } from '../packages/parameters.ts'
+import type { Package } from '../packages/entity.ts'
+import { lockMarkable, marksIn } from '../packages/marks.ts'
 import { PackageLike } from './entity.ts'
 
 /**
@@ -14,24 +13,14 @@ import { PackageLike } from './entity.ts'
  */
 export function setLike({ em, viewer, now }: SignedInContext, name: string, liked: boolean): Promise<Package> {
   return em.fork().transactional(async (inner) => {
-    // Lock the package before the like, in the same order as package deletion does, to avoid deadlocks.
-    const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_READ })
-    if (!pkg) throw unknownPackage(name)
-    const like = { user_id: viewer.id, package_id: pkg.id, created_at: now() }
-    const changed = await changeRows(
-      inner,
-      liked
-        ? db
-            .insertInto('package_likes')
-            .values(like)
-            .onConflict((known) => known.doNothing())
-        : db.deleteFrom('package_likes').where('user_id', '=', viewer.id).where('package_id', '=', pkg.id),
-    )
-    // If no row changed, a concurrent request has already updated the count.
-    if (changed > 0) await changeRows(inner, addLikes(liked ? 1 : -1).where('package_id', '=', pkg.id))
+    const pkg = await lockMarkable(inner, name)
+    const hasChanged = await likes.write(inner, { userId: viewer.id, packageId: pkg.id, at: now() }, liked)
+    if (hasChanged) await changeRows(inner, addLikes(liked ? 1 : -1).where('package_id', '=', pkg.id))
     return pkg
   })
 }
+
+export const likes = marksIn('package_likes')
 
 /** Subtracts a user's likes from the counts in the search index. Call before deleting the account, in the same transaction. */
 export async function subtractLikes(em: EntityManager, userId: string): Promise<void> {
@@ -39,7 +28,7 @@ export async function subtractLikes(em: EntityManager, userId: string): Promise<
   await changeRows(em, addLikes(-1).where('package_id', 'in', liked))
 }
 
-const addLikes = (likes: number) => db.updateTable('package_search_documents').set((eb) => ({ likes: eb('likes', '+', likes) }))
+const addLikes = (count: number) => db.updateTable('package_search_documents').set((eb) => ({ likes: eb('likes', '+', count) }))
 
 /** Recomputes the like counts in the search index. */
 export async function recountLikes(em: EntityManager, packageIds: string[]): Promise<void> {
@@ -72,20 +61,5 @@ export const loadLikeCount = batched(async (em, packageIds) => {
     .select(({ fn }) => ['package_id', fn.countAll<number>().as('likes')])
     .where('package_id', 'in', packageIds)
     .groupBy('package_id')
-  return new Map((await readRows(em, counts)).map(({ package_id: id, likes }) => [id, likes]))
+  return new Map((await readRows(em, counts)).map((row) => [row.package_id, row.likes]))
 })
-
-/** Loads whether a user likes a package, by `<package id> <user id>`. */
-export const loadLiked = batched((em, keys) => findPairs(em, 'package_likes', keys))
-
-/** Returns which of the pairs `<package id> <user id>` a table has. */
-export async function findPairs(em: EntityManager, table: 'package_likes' | 'package_watches', keys: string[]): Promise<Map<string, true>> {
-  const ofUsers = Map.groupBy(keys, (key) => key.split(' ')[1] ?? '')
-  const found = new Map<string, true>()
-  for (const [user, pairs] of ofUsers) {
-    const packageIds = pairs.map((pair) => pair.split(' ')[0] ?? '')
-    const ofUser = db.selectFrom(table).select('package_id').where('user_id', '=', user).where('package_id', 'in', packageIds)
-    for (const row of await readRows(em, ofUser)) found.set(`${row.package_id} ${user}`, true)
-  }
-  return found
-}

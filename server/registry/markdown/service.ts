@@ -1,17 +1,14 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import escapeHtml from 'escape-html'
 import { createHash } from 'node:crypto'
-import { availableParallelism } from 'node:os'
 import { z } from 'zod'
-import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { isRefusedForMove } from '../../platform/db/unavailable.ts'
-import { turnKey } from '../../platform/http/limits.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
-import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
+import { turnOf } from '../../platform/http/limits.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
+import { nullIfFailed, openTaskQueue, type TaskQueue } from '../../platform/threads/task-queue.ts'
 import type { Services } from '../../services.ts'
 import { RenderedText } from './entity.ts'
 import { escapeCode, highlightLimits, type Language, languageOfFile, splitLines } from './languages.ts'
@@ -29,7 +26,17 @@ declare module '../../platform/caches/caches.ts' {
   }
 }
 
-type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budget'>
+declare module '../../services.ts' {
+  interface State {
+    /** Texts that are being rendered, by the hash of the source. */
+    renderings?: Map<string, Promise<string>>
+    /** Number of texts that were cached. */
+    renderedTexts?: number
+    renderingQueue?: TaskQueue
+  }
+}
+
+type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'state' | 'viewer' | 'ip' | 'budget'>
 
 /**
  * Renders a Markdown text as sanitized HTML. Each text is rendered once, in a worker thread with a timeout, and cached in the database by its
@@ -58,10 +65,11 @@ async function cachedHtml(caller: Caller, task: Task, persist: boolean): Promise
     caller.budget?.spendText(Buffer.byteLength(html))
     return html
   }
-  let current = inProgress.get(hash)
+  const renderings = (caller.state.renderings ??= new Map<string, Promise<string>>())
+  let current = renderings.get(hash)
   if (!current) {
-    current = renderOnce(caller, hash, task, persist).finally(() => inProgress.delete(hash))
-    inProgress.set(hash, current)
+    current = renderOnce(caller, hash, task, persist).finally(() => renderings.delete(hash))
+    renderings.set(hash, current)
   }
   const mine = yieldAfterLong(current)
   html = await (caller.budget?.uncounted(mine) ?? mine)
@@ -84,16 +92,13 @@ async function yieldAfterLong(rendering: Promise<string>): Promise<string> {
 }
 const longLength = 64 * 1024
 
-const inProgress = new Map<string, Promise<string>>()
-
 async function renderOnce(caller: Caller, hash: string, task: Task, persist: boolean): Promise<string> {
   const kept = persist ? await findCachedHtml(caller, hash) : undefined
   if (kept !== undefined) return kept ?? asPlainText(task)
-  const turn = caller.viewer?.id ?? turnKey(caller.ip)
-  const rendered = await renderInThread(turn, task)
+  const rendered = await renderInThread(caller, task)
   if (rendered === null && 'links' in task && /^ *(```|~~~)/m.test(task.source)) {
     // Without colors, a document takes less time. The result is not persisted, because a document near the limit may have colors the next time.
-    const plain = await renderInThread(turn, { ...task, withoutColors: true })
+    const plain = await renderInThread(caller, { ...task, withoutColors: true })
     if (plain !== null && Buffer.byteLength(plain) <= maxHtmlBytes) return plain
   }
   const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
@@ -108,40 +113,31 @@ const plainDocument = ({ source }: TextTask): string =>
 
 // A thread takes about 50 MB with the grammars of a README. Normal texts take milliseconds to render. Of the deadline, up to a second is for the
 // grammars of a text with many languages, and up to 0.9 s for its colors.
-const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
-  deadlineMs: 3000,
-  idleMs: 30_000,
-  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
-})
-const inTurn = createFairLimiter({
-  atOnce: availableParallelism() > 2 ? 2 : 1,
-  waiting: 1000,
-  // The number of texts that a single GraphQL query can request within its cost limit. The bytes per query are limited separately.
-  waitingPerKey: 500,
-  maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many texts are waiting to be rendered. Try again in a moment.', 5),
-})
+const queueOf = ({ state }: Pick<Context, 'state'>): TaskQueue =>
+  (state.renderingQueue ??= openTaskQueue(new URL('./worker.ts', import.meta.url), {
+    deadlineMs: 3000,
+    idleMs: 30_000,
+    heapMb: 192,
+    waiting: 1000,
+    // The number of texts that a single GraphQL query can request within its cost limit. The bytes per query are limited separately.
+    waitingPerKey: 500,
+    maxWaitMs: 10_000,
+    full: 'Too many texts are waiting to be rendered. Try again in a moment.',
+    failed: 'The text could not be rendered. Try again in a minute.',
+  }))
 
 /**
  * Renders Markdown in a worker thread. Callers take turns, and each text has a timeout, so that a slow text does not delay others. Returns null for a
  * text that takes too long or too much memory.
  * @throws ApiError ServiceUnavailable when the queue is full, the text waits too long, or no thread can be started.
  */
-export const renderInThread = (caller: string, task: Task): Promise<string | null> =>
-  inTurn(caller, async () =>
-    z
-      .string()
-      .nullable()
-      .parse(await ask(task).catch(nullIfTextFailed)),
-  )
+const renderInThread = async (caller: Caller, task: Task): Promise<string | null> =>
+  z
+    .string()
+    .nullable()
+    .parse(await queueOf(caller).run(turnOf(caller), task).catch(nullIfFailed))
 
-/** Returns null if the text caused the failure. Throws if the thread could not start. */
-function nullIfTextFailed(failure: unknown): null {
-  if (failure instanceof ThreadFailed && failure.wasAtWork) return null
-  throw Object.assign(serviceUnavailable('The text could not be rendered. Try again in a minute.', 60), { cause: failure })
-}
-
-type Store = Pick<Services, 'database' | 'log' | 'now'>
+type Store = Pick<Services, 'database' | 'log' | 'now' | 'state'>
 
 /** Maximum size of the cached HTML. Beyond it, the oldest entries are deleted; rendering a text again takes milliseconds. */
 const maxBytes = 256 * 1024 ** 2
@@ -150,10 +146,8 @@ const trimEvery = 100
 /** Time after which a text that took too long is rendered again, because CPU times vary. */
 const retryMs = 24 * 3_600_000
 
-let added = 0
-
 /** Returns the cached HTML of a text. Returns null for a text that recently took too long, and undefined for a text that is not cached. */
-export async function findCachedHtml({ database, now }: Store, hash: string): Promise<string | null | undefined> {
+export async function findCachedHtml({ database, now }: Pick<Store, 'database' | 'now'>, hash: string): Promise<string | null | undefined> {
   const row = await database.reads.get(htmlOf, hash)
   if (!row || row.html !== null) return row?.html
   return row.created_at.getTime() + retryMs > now().getTime() ? null : undefined
@@ -162,11 +156,12 @@ const htmlOf = prepared((hash: string) => db.selectFrom('rendered_texts').select
 
 /** Caches the HTML of a text. Failures are only logged, because the text can be rendered again. */
 export async function cacheHtml(store: Store, hash: string, html: string | null): Promise<void> {
-  const { database, log, now } = store
+  const { database, log, now, state } = store
   try {
     const em = database.fork()
     await em.upsert(RenderedText, { hash, html, bytes: html === null ? 0 : Buffer.byteLength(html), createdAt: now() })
-    if (++added % trimEvery === 0) await trimRendered(em, maxBytes)
+    state.renderedTexts = (state.renderedTexts ?? 0) + 1
+    if (state.renderedTexts % trimEvery === 0) await trimRendered(em, maxBytes)
   } catch (error) {
     if (!isRefusedForMove(error)) log.warning(`a rendered text could not be cached: ${String(error)}`)
   }

@@ -105,7 +105,7 @@ async function renewedUrl(services: MirrorServices, { name, version, archiveUrl,
   const listing = (await readDocument(services, 'listing', name, { caller, newerThan: services.now() }))?.packed
   if (!listing) return null
   const task = { task: 'archiveUrl', listing, version } as const
-  const url = await inThread(caller, z.string().nullable(), task)
+  const url = await inThread(services, caller, z.string().nullable(), task)
   return url === archiveUrl ? null : url
 }
 

@@ -162,7 +162,7 @@ async function requestDocument(
   const history = { now: services.now(), comparedAt: known === null ? null : (before?.checkedAt ?? null), versions: saved ?? new Map() }
   const upstreamUrl = services.config.UPSTREAM_URL ?? ''
   const task = { task: 'check', kind, name, document: answer.content, upstreamUrl, pinned, known, history } as const
-  const { faults, content, ages } = await checkInThread(caller, task)
+  const { faults, content, ages } = await checkInThread(services, caller, task)
   reportFaults(services, name, faults)
   const sha256 = await mirrorFiles.keep(services, content)
   if (sha256 === null) throw new NotFetched('the disk is almost full')

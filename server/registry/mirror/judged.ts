@@ -177,7 +177,7 @@ async function judgeInThread(context: Context, name: string, inputs: Inputs, ser
   const documents = { listing, advisories, isWithoutAdvisories, score }
   const task = { task: 'render', ...documents, policies: inputs.policies, serverUrl, now: context.now() } as const
   try {
-    const judged = await inThread(callerOf(context), answer, task)
+    const judged = await inThread(context, callerOf(context), answer, task)
     if (judged.advisoriesFault) reportFaults(context, name, [{ version: '', rule: 'advisories', reason: judged.advisoriesFault }])
     return { ...judged, inputs }
   } catch (error) {

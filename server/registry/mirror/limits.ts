@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { type ApiError, rateLimited, serviceUnavailable } from '../../errors.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { countFailures, type LimitName, type Limits, turnKey } from '../../platform/http/limits.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import {
   claim,
   confirmEntry,
@@ -41,9 +41,9 @@ const openLimiter = () =>
     refusal: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
   })
 
-export const inTurn = openLimiter()
-/** Archives have turns of their own, because they can take minutes. */
-const inTurnForArchive = openLimiter()
+/** Returns the turns for requests to the upstream server. Archives have turns of their own, because they can take minutes. */
+export const upstreamTurns = ({ state }: Pick<MirrorServices, 'state'>): { documents: FairLimiter; archives: FairLimiter } =>
+  (state.upstreamTurns ??= { documents: openLimiter(), archives: openLimiter() })
 
 /** Work that several keys want done once. `turns`: waiting and running turns by key. */
 type SharedWork<Result> = { isStarted: boolean; done: PromiseWithResolvers<Result>; turns: Map<string, Promise<unknown>> }
@@ -141,6 +141,7 @@ const remembering =
 
 declare module '../../services.ts' {
   interface State {
+    upstreamTurns?: { documents: FairLimiter; archives: FairLimiter }
     /** Errors of callers that were refused a moment ago. */
     mirrorRefusals?: LRUCache<string, ApiError>
     /** Files that this process is fetching, by key. The result is null if another instance is fetching the file. */
@@ -180,7 +181,8 @@ const pollMs = 150
 export async function fetchOnce(services: MirrorServices, key: EntryKey, fetch: Fetch): Promise<Entry> {
   const { caller, isFact, isSettled } = fetch
   const works: SharedWorks<Done | null> = (services.state.mirrorFetches ??= new Map<string, never>())
-  const ofKind = key.kind === 'archive' ? inTurnForArchive : inTurn
+  const { documents, archives } = upstreamTurns(services)
+  const ofKind = key.kind === 'archive' ? archives : documents
   const turn = {
     id: keyOf(key),
     key: caller,

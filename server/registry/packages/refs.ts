@@ -1,6 +1,7 @@
-import type { Context } from '../../platform/access/context.ts'
+import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { loadPackage } from './service.ts'
 import { builder } from '../../platform/graphql/builder.ts'
+import { payload } from '../../platform/graphql/payload.ts'
 import type { Dependency } from '../archive/dependencies.ts'
 import type { Package, PackageVersion, Visibility } from './entity.ts'
 import { canSee } from './policy.ts'
@@ -53,3 +54,32 @@ export const ChainRef = builder.objectRef<string[]>('DependencyChain').implement
   description: 'A chain of dependencies: the first package depends on the second, and so on.',
   fields: (t) => ({ names: t.stringList({ description: 'Names of the packages.', resolve: (chain) => chain }) }),
 })
+
+type MarkMutation = { name: string; isMarked: boolean; description: string }
+
+/** Adds mutations that mark a package for the caller, and that remove the mark. `type` is the start of the names of their input and result. */
+export function addMarkMutations(
+  type: string,
+  about: string,
+  setMark: (context: SignedInContext, name: string, isMarked: boolean) => Promise<Package>,
+  mutations: MarkMutation[],
+): void {
+  const input = builder.inputType(`${type}Input`, {
+    description: about,
+    fields: (t) => ({
+      package: t.string({ required: true, description: 'Name of the package.', extensions: { maxLength: 64 } }),
+    }),
+  })
+  const result = payload(`${type}Payload`, 'The package after the change.', {
+    package: { type: PackageRef, description: 'The package.' },
+  })
+  for (const { name, isMarked, description } of mutations)
+    builder.mutationField(name, (t) =>
+      t.withAuth({ scope: 'read' }).field({
+        type: result,
+        description,
+        args: { input: t.arg({ type: input, required: true, description: 'The package.' }) },
+        resolve: async (_root, args, context) => ({ package: await setMark(context, args.input.package, isMarked) }),
+      }),
+    )
+}

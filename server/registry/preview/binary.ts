@@ -4,7 +4,7 @@ import { sha256 } from '../../platform/http/keys.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { binary } from '../../platform/rest/route.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
-import pLimit from 'p-limit'
+import pLimit, { type LimitFunction } from 'p-limit'
 import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { summarizePage } from '../packages/page-summary.ts'
 import { drawPreview } from './draw.ts'
@@ -20,11 +20,16 @@ export const previewBinaries = [
   }),
 ]
 
-const inTurn = pLimit(1)
+declare module '../../services.ts' {
+  interface State {
+    previewTurns?: LimitFunction
+  }
+}
+
 const maxWaiting = 100
 
 async function sendPreview(context: Context): Promise<unknown> {
-  const { request, reply, database, caches } = context
+  const { request, reply, database, caches, state } = context
   const name = packageParameter(request)
   const summary = await summarizePage(context, `/packages/${name}`)
   if (!summary) throw unknownPackage(name)
@@ -34,6 +39,7 @@ async function sendPreview(context: Context): Promise<unknown> {
   const etag = `"${key.slice(0, 32)}"`
   reply.header('etag', etag).header('cache-control', 'no-cache')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
+  const inTurn = (state.previewTurns ??= pLimit(1))
   if (inTurn.pendingCount > maxWaiting) throw serviceUnavailable('Too many preview images are being drawn. Try again in a moment.', 5)
   const known = caches.pictures.get(key) ?? (await inTurn(async () => caches.pictures.get(key) ?? drawPreview(texts)))
   caches.pictures.set(key, known)

@@ -1,12 +1,12 @@
 import { ApiError, invalidInput, serviceUnavailable } from '../../errors.ts'
 import { withoutBudget } from '../../platform/access/budget.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { turnKey } from '../../platform/http/limits.ts'
+import { turnOf } from '../../platform/http/limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { isAmongHosted } from '../../platform/pub/hosted-url.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, isPrerelease, known } from '../../platform/pub/version.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
+import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { isExcluded, packageState, requireMirror } from '../mirror/access.ts'
 import type { Verdict } from '../mirror/policies/evaluate.ts'
 import { policyRules } from '../mirror/policies/settings.ts'
@@ -48,12 +48,19 @@ export const maxMirrored = 1000
 /** Number of packages that one check reads at a time. */
 const atOnce = 8
 
-const inTurn = createFairLimiter({
-  atOnce: 4,
-  waiting: 100,
-  waitingPerKey: 10,
-  refusal: () => serviceUnavailable('Too many lock files are being checked. Try again in a moment.', 5),
-})
+declare module '../../services.ts' {
+  interface State {
+    mirrorCheckTurns?: FairLimiter
+  }
+}
+
+const turnsOf = ({ state }: Context): FairLimiter =>
+  (state.mirrorCheckTurns ??= createFairLimiter({
+    atOnce: 4,
+    waiting: 100,
+    waitingPerKey: 10,
+    refusal: () => serviceUnavailable('Too many lock files are being checked. Try again in a moment.', 5),
+  }))
 
 /**
  * Checks which packages of a pubspec.lock a policy of the mirror holds back. Neither stores the text nor records decisions. For anonymous callers of an
@@ -62,7 +69,7 @@ const inTurn = createFairLimiter({
  * many files are waiting.
  */
 export async function checkMirrored(context: Context, text: string): Promise<MirrorCheck> {
-  const { config, viewer, ip } = context
+  const { config } = context
   if (config.UPSTREAM_URL === undefined) throw mirrorIsOff()
   requireMirror(context)
   context.budget?.spendText(Buffer.byteLength(text))
@@ -72,7 +79,7 @@ export async function checkMirrored(context: Context, text: string): Promise<Mir
   if (mirrored.length > maxMirrored)
     throw invalidInput(`The file has ${mirrored.length} packages of the mirror, and at most ${maxMirrored} can be checked.`, 'lock')
   context.budget?.spendObjects(mirrored.length)
-  const packages = await withoutBudget(context, () => inTurn(viewer?.id ?? turnKey(ip), () => checkAll(context, mirrored)))
+  const packages = await withoutBudget(context, () => turnsOf(context)(turnOf(context), () => checkAll(context, mirrored)))
   packages.sort((a, b) => lockStates.indexOf(a.state) - lockStates.indexOf(b.state) || (a.name < b.name ? -1 : 1))
   return { packages, elsewhere: hosted.length - mirrored.length, otherSources }
 }

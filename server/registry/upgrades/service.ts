@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { invalidInput, serviceUnavailable } from '../../errors.ts'
+import { invalidInput } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { turnKey } from '../../platform/http/limits.ts'
+import { turnOf } from '../../platform/http/limits.ts'
 import { compareParsed, known } from '../../platform/pub/version.ts'
-import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
-import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
+import { nullIfFailed, openTaskQueue, type TaskQueue } from '../../platform/threads/task-queue.ts'
 import type { Package, PackageVersion } from '../packages/entity.ts'
 import { isThisServer } from '../packages/hosting.ts'
 import { loadReadablePackage } from '../packages/service.ts'
@@ -54,18 +53,24 @@ async function check(context: Context, entry: LockedPackage): Promise<CheckedPac
   return { ...entry, state: isBehind ? 'behind' : locked ? 'current' : 'unknown', package: pkg, locked, latest }
 }
 
-const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
-  deadlineMs: 5000,
-  idleMs: 10_000,
-  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
-})
-const inTurn = createFairLimiter({
-  atOnce: 1,
-  waiting: 100,
-  waitingPerKey: 10,
-  maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many files are waiting to be checked. Try again in a moment.', 5),
-})
+declare module '../../services.ts' {
+  interface State {
+    lockFileQueue?: TaskQueue
+  }
+}
+
+const queueOf = ({ state }: Pick<Context, 'state'>): TaskQueue =>
+  (state.lockFileQueue ??= openTaskQueue(new URL('./worker.ts', import.meta.url), {
+    threads: 1,
+    deadlineMs: 5000,
+    idleMs: 10_000,
+    heapMb: 192,
+    waiting: 100,
+    waitingPerKey: 10,
+    maxWaitMs: 10_000,
+    full: 'Too many files are waiting to be checked. Try again in a moment.',
+    failed: 'The file could not be read. Try again in a minute.',
+  }))
 
 const answer = z.union([
   z.object({ fault: z.string() }),
@@ -85,14 +90,9 @@ const answer = z.union([
 
 /** Reads the packages of a pubspec.lock in a thread. @throws ApiError InvalidInput, ServiceUnavailable */
 export async function readInThread(context: Context, text: string): Promise<LockFile> {
-  const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(text))
-  try {
-    const read = answer.parse(await (context.budget?.uncounted(work) ?? work))
-    if ('fault' in read) throw invalidInput(read.fault, 'lock')
-    return read
-  } catch (error) {
-    if (!(error instanceof ThreadFailed)) throw error
-    if (error.wasAtWork) throw invalidInput('The file could not be read in reasonable time. Check that it is a pubspec.lock.', 'lock')
-    throw Object.assign(serviceUnavailable('The file could not be read. Try again in a minute.', 60), { cause: error })
-  }
+  const work = queueOf(context).run(turnOf(context), text).catch(nullIfFailed)
+  const read = answer.nullable().parse(await (context.budget?.uncounted(work) ?? work))
+  if (read === null) throw invalidInput('The file could not be read in reasonable time. Check that it is a pubspec.lock.', 'lock')
+  if ('fault' in read) throw invalidInput(read.fault, 'lock')
+  return read
 }

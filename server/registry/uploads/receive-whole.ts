@@ -7,6 +7,7 @@ import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { newId } from '../../platform/db/base.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows, withoutSync } from '../../platform/db/statements.ts'
+import type { Services } from '../../services.ts'
 import { reserveSpace } from './claim.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
 
@@ -76,20 +77,25 @@ const maxWaitMs = 50
 
 /** Maximum memory for bodies that are being received, across all clients. */
 const maxHeldBytes = 16 * 1024 ** 2
-let heldBytes = 0
 
 /**
  * Reads a body into memory if it is announced to be small and arrives without delay.
  * @throws ApiError PackageRejected (413) past `limit` bytes.
  */
-export async function readSmallBody(source: Readable, announced: number | null, limit: number): Promise<Body> {
+export async function readSmallBody(
+  { state }: Pick<Services, 'state'>,
+  source: Readable,
+  announced: number | null,
+  limit: number,
+): Promise<Body> {
   const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined>
-  if (announced === null || announced > maxWholeBytes || heldBytes + announced > maxHeldBytes) return { whole: null, chunks }
-  heldBytes += announced
+  const uploads = (state.smallUploads ??= { heldBytes: 0 })
+  if (announced === null || announced > maxWholeBytes || uploads.heldBytes + announced > maxHeldBytes) return { whole: null, chunks }
+  uploads.heldBytes += announced
   try {
     return await readHeld(chunks, limit)
   } finally {
-    heldBytes -= announced
+    uploads.heldBytes -= announced
   }
 }
 
@@ -123,5 +129,12 @@ declare module '../../platform/caches/caches.ts' {
   interface CachedValues {
     /** Small archives that were just staged, by staging name. They are usually finished immediately, so caching them saves reading from disk. */
     uploads: Buffer
+  }
+}
+
+declare module '../../services.ts' {
+  interface State {
+    /** Memory reserved for small archives that are being received. */
+    smallUploads?: { heldBytes: number }
   }
 }

@@ -19,7 +19,7 @@ import { unknownUpload } from './service.ts'
 export async function receiveUpload(context: SignedInContext, uploadId: string, source: Readable, announced: number | null): Promise<void> {
   const limit = context.config.MAX_UPLOAD_BYTES
   await requireFreeSpace(context.config)
-  const { whole, chunks } = await readSmallBody(source, announced, limit)
+  const { whole, chunks } = await readSmallBody(context, source, announced, limit)
   if (whole && (await receiveWhole(context, uploadId, whole))) return
   const reserved = Math.min(announced ?? 0, limit)
   const claim = await claimUpload(context, uploadId, reserved)

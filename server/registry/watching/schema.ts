@@ -1,10 +1,10 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { anyText, pageByKey } from '../../platform/graphql/connections.ts'
-import { connectionOf, payload } from '../../platform/graphql/payload.ts'
+import { connectionOf } from '../../platform/graphql/payload.ts'
 import type { PackageVersion } from '../packages/entity.ts'
-import { ofPublicPackage, PackageRef, PackageVersionRef } from '../packages/refs.ts'
+import { addMarkMutations, ofPublicPackage, PackageRef, PackageVersionRef } from '../packages/refs.ts'
 import { PackageWatch } from './entity.ts'
-import { countWatchedVersions, listWatchedVersions, listWatches, loadWatching, setWatching } from './service.ts'
+import { countWatchedVersions, listWatchedVersions, listWatches, setWatching, watches } from './service.ts'
 
 const WatchRef = builder.objectRef<PackageWatch>('PackageWatch').implement({
   description: 'A package that you watch.',
@@ -18,8 +18,7 @@ builder.objectField(PackageRef, 'viewerIsWatching', (t) =>
   t.boolean({
     ...ofPublicPackage,
     description: 'Whether you watch the package.',
-    resolve: async (pkg, _args, context) =>
-      context.viewer !== null && ((await loadWatching(context, `${pkg.id} ${context.viewer.id}`)) ?? false),
+    resolve: (pkg, _args, context) => watches.isMarked(context, pkg),
   }),
 )
 
@@ -57,27 +56,7 @@ builder.queryField('watchedVersions', (t) =>
   ),
 )
 
-const WatchPackageInput = builder.inputType('WatchPackageInput', {
-  description: 'The package to watch or to stop watching.',
-  fields: (t) => ({
-    package: t.string({ required: true, description: 'Name of the package.', extensions: { maxLength: 64 } }),
-  }),
-})
-
-const WatchPackagePayload = payload('WatchPackagePayload', 'The package after the change.', {
-  package: { type: PackageRef, description: 'The package.' },
-})
-
-for (const [name, watching, description] of [
-  ['watchPackage', true, 'Starts to watch a package. Repeating it changes nothing.'],
-  ['unwatchPackage', false, 'Stops watching a package. Repeating it changes nothing.'],
-] as const) {
-  builder.mutationField(name, (t) =>
-    t.withAuth({ scope: 'read' }).field({
-      type: WatchPackagePayload,
-      description,
-      args: { input: t.arg({ type: WatchPackageInput, required: true, description: 'The package.' }) },
-      resolve: async (_root, { input }, context) => ({ package: await setWatching(context, input.package, watching) }),
-    }),
-  )
-}
+addMarkMutations('WatchPackage', 'The package to watch or to stop watching.', setWatching, [
+  { name: 'watchPackage', isMarked: true, description: 'Starts to watch a package. Repeating it changes nothing.' },
+  { name: 'unwatchPackage', isMarked: false, description: 'Stops watching a package. Repeating it changes nothing.' },
+])

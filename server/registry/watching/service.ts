@@ -1,14 +1,11 @@
-import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { expressionBuilder } from 'kysely'
 import { conflict } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { batched } from '../../platform/db/batched.ts'
 import { db, type Tables } from '../../platform/db/query.ts'
-import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
-import { findPairs } from '../likes/service.ts'
-import { Package, PackageVersion } from '../packages/entity.ts'
-import { unknownPackage } from '../packages/parameters.ts'
+import { readRow, readRows } from '../../platform/db/statements.ts'
+import { type Package, PackageVersion } from '../packages/entity.ts'
+import { lockMarkable, marksIn } from '../packages/marks.ts'
 import { newestVersions, type OfPackages } from '../packages/versions/releases.ts'
 import { PackageWatch } from './entity.ts'
 
@@ -21,26 +18,15 @@ const maxWatches = 500
  */
 export function setWatching({ em, viewer, now }: SignedInContext, name: string, watching: boolean): Promise<Package> {
   return em.fork().transactional(async (inner) => {
-    // Lock the package before the row, in the same order as package deletion does, to avoid deadlocks.
-    const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_READ })
-    if (!pkg) throw unknownPackage(name)
-    if (!watching) {
-      await inner.nativeDelete(PackageWatch, { user: viewer.id, package: pkg.id })
-      return pkg
-    }
-    if ((await inner.count(PackageWatch, { user: viewer.id, package: { $ne: pkg.id } })) >= maxWatches)
+    const pkg = await lockMarkable(inner, name)
+    if (watching && (await inner.count(PackageWatch, { user: viewer.id, package: { $ne: pkg.id } })) >= maxWatches)
       throw conflict(`You can watch at most ${maxWatches} packages. Stop watching others first.`)
-    const row = { user_id: viewer.id, package_id: pkg.id, created_at: now() }
-    await changeRows(
-      inner,
-      db
-        .insertInto('package_watches')
-        .values(row)
-        .onConflict((known) => known.doNothing()),
-    )
+    await watches.write(inner, { userId: viewer.id, packageId: pkg.id, at: now() }, watching)
     return pkg
   })
 }
+
+export const watches = marksIn('package_watches')
 
 /** Returns the packages that a user watches, ordered by name. `after` is the last name of the previous page. */
 export function listWatches(em: EntityManager, userId: string, limit: number, after: string | undefined): Promise<PackageWatch[]> {
@@ -76,6 +62,3 @@ export async function countWatchedVersions(em: EntityManager, userId: string): P
   )
   return row?.total ?? 0
 }
-
-/** Loads whether a user watches a package, by `<package id> <user id>`. */
-export const loadWatching = batched((em, keys) => findPairs(em, 'package_watches', keys))

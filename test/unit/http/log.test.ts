@@ -15,8 +15,7 @@ it('writes pending lines before the process exits', async () => {
   // It must be free within the second that a flush waits, also on a busy machine.
   const program = `
     import { pbkdf2 } from 'node:crypto'
-    import { openLog } from '${server}platform/http/log.ts'
-    import { endProcess } from '${server}stop.ts'
+    import { endProcess, openLog } from '${server}platform/http/log.ts'
     const log = openLog('info')
     log.announce('the last line')
     setTimeout(() => pbkdf2('a', 'b', 1.2e5, 64, 'sha512', () => {}), 190)

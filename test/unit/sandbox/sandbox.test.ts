@@ -22,7 +22,7 @@ function dataFolder(): string {
 /** Runs a shell script as a job in a new folder. */
 function script(text: string, options: Partial<Job> = {}, DATA_DIR = dataFolder()) {
   const folder = options.folder ?? mkdtempSync(join(DATA_DIR, 'job-'))
-  return run({ DATA_DIR }, { folder, command: ['sh', '-c', text], ...options })
+  return run({ config: { DATA_DIR }, state: {} }, { folder, command: ['sh', '-c', text], ...options })
 }
 
 describe('job', () => {
@@ -119,20 +119,20 @@ it.each(['/tmp', '/var/tmp', '/dev/shm'])('leaves no files in %s if the server r
 describe('SCORING_SANDBOX', () => {
   it('prevents jobs and suggests a solution if the sandbox does not work', async () => {
     const DATA_DIR = dataFolder()
-    const config = { DATA_DIR, SCORING_SANDBOX: 'no-such-sandbox' }
-    const problem = await sandboxProblem(config)
+    const services = { config: { DATA_DIR, SCORING_SANDBOX: 'no-such-sandbox' }, state: {} }
+    const problem = await sandboxProblem(services)
     expect(problem).toMatch(/^SCORING_SANDBOX is set, and it does not work: .*no-such-sandbox.*unset SCORING_SANDBOX/)
     const job = { folder: DATA_DIR, command: ['touch', join(DATA_DIR, 'begun')] }
-    await expect(run(config, job)).rejects.toThrow(problem ?? '')
+    await expect(run(services, job)).rejects.toThrow(problem ?? '')
     expect(existsSync(join(DATA_DIR, 'begun'))).toBe(false)
   })
 
   it('may be any program that runs a command', async () => {
     const DATA_DIR = dataFolder()
     writeFileSync(join(DATA_DIR, 'sandbox'), '#!/bin/sh\necho "in $1"; shift; exec "$@"\n', { mode: 0o755 })
-    const config = { DATA_DIR, SCORING_SANDBOX: `${join(DATA_DIR, 'sandbox')} {folder}` }
+    const services = { config: { DATA_DIR, SCORING_SANDBOX: `${join(DATA_DIR, 'sandbox')} {folder}` }, state: {} }
     const folder = mkdtempSync(join(DATA_DIR, 'job-'))
-    expect((await run(config, { folder, command: ['echo', 'ran'] })).lines).toEqual([`in ${folder}`, 'ran'])
+    expect((await run(services, { folder, command: ['echo', 'ran'] })).lines).toEqual([`in ${folder}`, 'ran'])
   })
 })
 

@@ -37,7 +37,8 @@ it('resumes one waiter at a time', async () => {
 })
 
 it('executes one expensive operation at a time, and cheap ones concurrently', async () => {
-  const caller = (ip: string) => ({ viewer: null, ip }) as Caller
+  const state = {}
+  const caller = (ip: string) => ({ viewer: null, ip, state }) as Caller
   let running = 0
   let highest = 0
   const order: string[] = []
@@ -57,11 +58,22 @@ it('executes one expensive operation at a time, and cheap ones concurrently', as
 })
 
 it('rejects excessive operations of one caller with a retry time', async () => {
-  const caller = { viewer: null, ip: '192.0.2.1' } as Caller
+  const caller = { viewer: null, ip: '192.0.2.1', state: {} } as Caller
   const all = await Promise.allSettled(
     Array.from({ length: 30 }, () => executeInTurn(caller, 4000, () => new Promise<void>((resolve) => setTimeout(resolve, 2)))),
   )
   const refused = all.filter((one) => one.status === 'rejected')
   expect(refused).toHaveLength(13)
   expect(refused[0]?.reason).toMatchObject({ extensions: { code: 'RateLimitExceeded', retryAfter: expect.any(Number) } })
+})
+
+it('gives each server in a process turns of its own', async () => {
+  const [one, other] = [{ viewer: null, ip: '192.0.2.1', state: {} } as Caller, { viewer: null, ip: '192.0.2.1', state: {} } as Caller]
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const held = executeInTurn(one, 4000, () => promise)
+  const refused = await Promise.allSettled(Array.from({ length: 17 }, (_, index) => executeInTurn(one, 4000, () => index)).slice(16))
+  expect(refused.map(({ status }) => status)).toEqual(['rejected'])
+  expect(await executeInTurn(other, 4000, () => 'done')).toBe('done')
+  resolve()
+  await held
 })

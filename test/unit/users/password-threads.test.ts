@@ -68,7 +68,7 @@ it('hashes at a slightly lower priority than requests, and does not keep the pro
     import { readdirSync, readFileSync } from 'node:fs'
     import { getPriority } from 'node:os'
     import { hashPassword } from './server/accounts/users/hashing.ts'
-    const hash = await hashPassword({ ip: '192.0.2.1', config: { BCRYPT_COST: 4 } }, 'a fine password')
+    const hash = await hashPassword({ ip: '192.0.2.1', config: { BCRYPT_COST: 4 }, state: {} }, 'a fine password')
     const nice = (id) => Number(readFileSync('/proc/self/task/' + id + '/stat', 'utf8').replace(/^.*\\) /s, '').split(' ')[16])
     console.log(JSON.stringify({ hash, own: getPriority(), all: process.platform === 'linux' ? readdirSync('/proc/self/task').map(nice) : [] }))`
   const started = performance.now()

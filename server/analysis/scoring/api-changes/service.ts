@@ -5,13 +5,13 @@ import { db } from '../../../platform/db/query.ts'
 import { readRows } from '../../../platform/db/statements.ts'
 import { apiChangesSchema } from '../../dart/changes.ts'
 import { serviceUnavailable } from '../../../errors.ts'
-import { turnKey } from '../../../platform/http/limits.ts'
+import { turnOf } from '../../../platform/http/limits.ts'
 import type { PackageVersion } from '../../../registry/packages/entity.ts'
 import { loadPackage } from '../../../registry/packages/service.ts'
 import { findVersion, previousVersion } from '../../../registry/packages/versions/service.ts'
-import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { loadGeneration } from '../report.ts'
-import { ThreadFailed, openThreadPool } from '../../../platform/threads/pool.ts'
+import { ThreadFailed } from '../../../platform/threads/pool.ts'
+import { openTaskQueue, type TaskQueue } from '../../../platform/threads/task-queue.ts'
 import type { Task } from './worker.ts'
 
 const answer = z.object({
@@ -53,24 +53,29 @@ export async function compareVersions(context: Context, version: PackageVersion,
   return comparison
 }
 
-const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
-  deadlineMs: 5000,
-  idleMs: 10_000,
-  memory: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 },
-})
-const inTurn = createFairLimiter({
-  atOnce: 1,
-  waiting: 100,
-  waitingPerKey: 20,
-  maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many comparisons are waiting. Try again in a moment.', 5),
-})
+declare module '../../../services.ts' {
+  interface State {
+    apiChangesQueue?: TaskQueue
+  }
+}
+
+const queueOf = ({ state }: Pick<Context, 'state'>): TaskQueue =>
+  (state.apiChangesQueue ??= openTaskQueue(new URL('./worker.ts', import.meta.url), {
+    threads: 1,
+    deadlineMs: 5000,
+    idleMs: 10_000,
+    heapMb: 256,
+    waiting: 100,
+    waitingPerKey: 20,
+    maxWaitMs: 10_000,
+    full: 'Too many comparisons are waiting. Try again in a moment.',
+  }))
 
 async function compare(context: Context, earlier: PackageVersion, later: PackageVersion): Promise<z.infer<typeof answer> | null> {
   const [before, after] = await Promise.all([loadSurface(context, earlier.id), loadSurface(context, later.id)])
   if (!before || !after) return null
   const task: Task = { earlier: { version: earlier.version, surface: before }, later: { version: later.version, surface: after } }
-  const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(task))
+  const work = queueOf(context).run(turnOf(context), task)
   try {
     return answer.nullable().parse(await (context.budget?.uncounted(work) ?? work))
   } catch (error) {

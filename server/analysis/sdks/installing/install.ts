@@ -17,7 +17,7 @@ import {
   attemptFolder,
 } from '../platform.ts'
 import { prepare } from './prepare.ts'
-import { isOver, installPayload, lockKind, noRelease, sdkTitle, installKind } from '../service.ts'
+import { cancelInstall, isOver, installPayload, lockInstall, lockKind, noRelease, sdkTitle, installKind } from '../service.ts'
 import { exists, pathsOf } from '../ready.ts'
 import { findRelease } from '../releases.ts'
 import { Track } from './track.ts'
@@ -47,7 +47,7 @@ export const sdkInstall = (services: Services) =>
       if (isOver(install)) return
       await attempt(services, new Track(services, install, work), work)
     },
-    { maxAttempts, maxConcurrent: 1 },
+    { maxAttempts, maxConcurrent: 1, onCancel: { lock: lockInstall, record: cancelInstall } },
   )
 
 async function attempt(services: Services, track: Track, work: Work): Promise<void> {

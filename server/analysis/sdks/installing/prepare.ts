@@ -21,18 +21,19 @@ const activated = /Activated pana (\d[^\s]*?)\.?(\s|$)/
  * Reads the SDK's version by running it, and activates pana in its own PUB_CACHE, which must not be moved, since pub writes absolute paths into it.
  * @throws InstallRefused when the SDK does not run here or has another version; Error when pana cannot be installed.
  */
-export async function prepare({ config }: Pick<Services, 'config'>, places: Places, track: Track): Promise<Prepared> {
+export async function prepare(services: Pick<Services, 'config' | 'state'>, places: Places, track: Track): Promise<Prepared> {
+  const { config } = services
   const { kind, version } = track.install
   if (!(await exists(places.dart))) throw new InstallRefused(`The archive has no program ${places.dart.slice(places.path.length + 1)}.`)
   await rm(places.pubCache, { recursive: true, force: true })
   await mkdir(join(places.pubCache, '.home'), { recursive: true, mode: 0o755 })
-  const dart = (...args: string[]) => runIn(config, places, track, [places.dart, ...args])
+  const dart = (...args: string[]) => runIn(services, places, track, [places.dart, ...args])
   const versionOutput = await dart('--version')
   const dartVersion = versionLine.exec(versionOutput.lines.join('\n'))?.[1]
   if (versionOutput.code !== 0 || !dartVersion) throw new InstallRefused(`It does not run on this machine: ${describe(versionOutput)}`)
   if (kind === 'dart' && dartVersion !== version) throw new InstallRefused(`The archive holds Dart ${dartVersion}, not ${version}.`)
   if (kind === 'flutter') {
-    const flutter = await runIn(config, places, track, [join(places.path, 'bin', 'flutter'), '--version'])
+    const flutter = await runIn(services, places, track, [join(places.path, 'bin', 'flutter'), '--version'])
     if (flutter.code !== 0)
       track.addLine('`flutter --version` failed, so the analysis of packages that need Flutter may fail with this SDK.')
   }
@@ -44,12 +45,23 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
   return { dartVersion, panaVersion: activated.exec(outcome.lines.join('\n'))?.[1] ?? null }
 }
 
-async function runIn(config: Services['config'], { path, pubCache }: Places, track: Track, command: string[]): Promise<Outcome> {
-  const env = { HOME: join(pubCache, '.home'), PUB_CACHE: pubCache, PUB_HOSTED_URL: config.SDK_PUB_HOSTED_URL, CI: 'true', ...trustGit }
+async function runIn(
+  services: Pick<Services, 'config' | 'state'>,
+  { path, pubCache }: Places,
+  track: Track,
+  command: string[],
+): Promise<Outcome> {
+  const env = {
+    HOME: join(pubCache, '.home'),
+    PUB_CACHE: pubCache,
+    PUB_HOSTED_URL: services.config.SDK_PUB_HOSTED_URL,
+    CI: 'true',
+    ...trustGit,
+  }
   const onLine = (line: string) => track.addLine(line)
   try {
     const job = { folder: pubCache, readable: [path], network: true, command, env, limits: { seconds: 300 } }
-    const outcome = await run(config, { ...job, onLine, signal: track.signal })
+    const outcome = await run(services, { ...job, onLine, signal: track.signal })
     track.signal.throwIfAborted()
     return outcome
   } catch (error) {

@@ -4,7 +4,7 @@ import { misspeltVariables, weakSettings } from '../../../platform/config/warnin
 import { knownFaults } from '../../../registry/packages/listing/faults.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
-import { disagreements } from '../../instances/register.ts'
+import { disagreements } from '../instances.ts'
 import { db } from '../../../platform/db/query.ts'
 import { readsOf } from '../../../platform/db/reads.ts'
 import { readRows } from '../../../platform/db/statements.ts'
@@ -155,9 +155,10 @@ async function checkSandbox(config: Config, em: EntityManager | null): Promise<C
     const setting = config.SCORING_SANDBOX ?? 'not set'
     return [passed('sandbox', `SCORING_SANDBOX is ${setting}; without an SDK, it is not used.`)]
   }
-  const problem = await sandboxProblem(config)
+  const services = { config, state: {} }
+  const problem = await sandboxProblem(services)
   if (problem !== null) return [failed('sandbox', problem)]
-  const doubt = await sandboxWarning(config)
+  const doubt = await sandboxWarning(services)
   if (doubt !== null) return [warning('sandbox', doubt)]
   return [passed('sandbox', `Programs of SDKs run in the sandbox ${config.SCORING_SANDBOX}.`)]
 }

@@ -1,6 +1,5 @@
 import { closeSync, createWriteStream, openSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { LRUCache } from 'lru-cache'
@@ -9,11 +8,11 @@ import type { Context } from '../../../platform/access/context.ts'
 import type { StoredBytes } from '../../../platform/blobs/store.ts'
 import { openFileLimit } from '../../../platform/config/warnings.ts'
 import { isOutOfFiles, unavailable } from '../../../platform/db/unavailable.ts'
-import { turnKey } from '../../../platform/http/limits.ts'
+import { turnOf } from '../../../platform/http/limits.ts'
 import { makeJobFolder } from '../../../platform/sandbox/job-folder.ts'
 import { freeBytesAt } from '../../../platform/store/health.ts'
-import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
-import { openThreadPool, ThreadFailed } from '../../../platform/threads/pool.ts'
+import { ThreadFailed } from '../../../platform/threads/pool.ts'
+import { openTaskQueue, type TaskQueue } from '../../../platform/threads/task-queue.ts'
 import { openArchive } from '../../packages/listing/archive.ts'
 import type { Place } from './unpack.ts'
 
@@ -27,6 +26,7 @@ declare module '../../../services.ts' {
   interface State {
     /** Unpacked archives by hash. */
     copies?: Copies
+    copyQueue?: TaskQueue
   }
 }
 
@@ -74,7 +74,8 @@ function pendingCopy(context: Context, { ready, pending }: Copies, archive: Vers
   const { sha256 } = archive
   let current = pending.get(sha256)
   if (!current) {
-    current = inTurn(context.viewer?.id ?? turnKey(context.ip), () => makeCopyWithFiles(context, archive, ready))
+    current = queueOf(context)
+      .inTurn(turnOf(context), (ask) => makeCopyWithFiles(context, archive, ready, ask))
       .then((copy) => (ready.set(sha256, copy), copy))
       .finally(() => pending.delete(sha256))
     pending.set(sha256, current)
@@ -105,31 +106,31 @@ function closeIfUnused(copy: Copy): void {
   copy.descriptor = -1
 }
 
-const ask = openThreadPool(new URL('./worker.ts', import.meta.url), {
-  deadlineMs: 120_000,
-  idleMs: 30_000,
-  memory: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 },
-})
-const inTurn = createFairLimiter({
-  atOnce: availableParallelism() > 2 ? 2 : 1,
-  waiting: 1000,
-  waitingPerKey: 100,
-  maxWaitMs: 30_000,
-  refusal: () => serviceUnavailable('Too many archives are waiting to be unpacked. Try again in a moment.', 5),
-})
+const queueOf = ({ state }: Pick<Context, 'state'>): TaskQueue =>
+  (state.copyQueue ??= openTaskQueue(new URL('./worker.ts', import.meta.url), {
+    deadlineMs: 120_000,
+    idleMs: 30_000,
+    heapMb: 192,
+    waiting: 1000,
+    waitingPerKey: 100,
+    maxWaitMs: 30_000,
+    full: 'Too many archives are waiting to be unpacked. Try again in a moment.',
+  }))
+
+type Ask = (task: unknown) => Promise<unknown>
 
 /** Makes a copy. If too many files are open, closes all copies without readers and tries once more. */
-async function makeCopyWithFiles(context: Context, archive: VersionArchive, ready: Copies['ready']): Promise<Copy> {
+async function makeCopyWithFiles(context: Context, archive: VersionArchive, ready: Copies['ready'], ask: Ask): Promise<Copy> {
   try {
-    return await makeCopy(context, archive)
+    return await makeCopy(context, archive, ask)
   } catch (error) {
     if (!isOutOfFiles(error)) throw error
     ready.clear()
-    return makeCopy(context, archive)
+    return makeCopy(context, archive, ask)
   }
 }
 
-async function makeCopy(context: Context, archive: VersionArchive): Promise<Copy> {
+async function makeCopy(context: Context, archive: VersionArchive, ask: Ask): Promise<Copy> {
   const { DATA_DIR, MIN_FREE_BYTES } = context.config
   const packed = await openArchive(context, archive, undefined, () => false)
   try {

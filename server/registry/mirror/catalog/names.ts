@@ -61,7 +61,7 @@ export async function completionDocument(context: Context): Promise<string> {
   if (made?.sha256 === sha256 && now().getTime() - made.madeAt.getTime() < completionMs) return made.text
   const rows = await database.reads.all(db.selectFrom('packages').select('name').union(db.selectFrom('reserved_names').select('name')))
   const task = { task: 'completion', lines, own: rows.map(({ name }) => name), never: config.UPSTREAM_NEVER } as const
-  const text = await inThread(callerOf(context), z.string(), task)
+  const text = await inThread(context, callerOf(context), z.string(), task)
   state.mirrorCompletion = { sha256, madeAt: now(), text }
   return text
 }
@@ -108,7 +108,7 @@ async function mirroredNames({ database, now, state }: Context): Promise<Names |
 /** Returns the names of the document. They are kept in memory until the document changes. */
 async function namesIn({ state }: Pick<MirrorServices, 'state'>, { sha256, packed }: { sha256: string; packed: Buffer }): Promise<Names> {
   if (state.mirrorNames?.sha256 === sha256) return state.mirrorNames
-  const lines = await inThread('', z.string(), { task: 'names', names: packed })
+  const lines = await inThread({ state }, '', z.string(), { task: 'names', names: packed })
   state.mirrorNames = namesOf(sha256, lines)
   return state.mirrorNames
 }
@@ -220,7 +220,7 @@ export async function describedIn(context: Context, name: string): Promise<strin
   if (known !== undefined) return known
   const listing = await storedDocument(context, entry.sha256)
   if (!listing) return null
-  const description = await inThread(callerOf(context), z.string(), { task: 'description', listing })
+  const description = await inThread(context, callerOf(context), z.string(), { task: 'description', listing })
   texts.set(key, description)
   return description
 }

@@ -119,7 +119,7 @@ async function describe(context: Context, document: Document, { name, latest, li
   if (known !== undefined) return described.parse(JSON.parse(known))
   const versions = versionsIn(listing.index).map(({ version }) => version)
   const task = { task: 'advisories', name, advisories: document.packed, versions, latest } as const
-  const advisories = await inThread(callerOf(context), described, task)
+  const advisories = await inThread(context, callerOf(context), described, task)
   texts.set(key, JSON.stringify(advisories))
   return advisories
 }
@@ -143,7 +143,7 @@ const [maxTags, maxTag] = [100, 100]
 
 async function readTags(context: Context, name: string): Promise<UpstreamTags> {
   const document = await readDocument(context, 'score', name, { caller: callerOf(context), isFact: true }).catch(() => null)
-  const sent = document && (await inThread(callerOf(context), z.array(z.string()), { task: 'tags', score: document.packed }))
+  const sent = document && (await inThread(context, callerOf(context), z.array(z.string()), { task: 'tags', score: document.packed }))
   const tags = (sent ?? []).filter(({ length }) => length <= maxTag).slice(0, maxTags)
   const valuesOf = (prefix: string) => tags.flatMap((tag) => (tag.startsWith(prefix) ? [tag.slice(prefix.length)] : []))
   return {

@@ -3,7 +3,7 @@ import { ApiError, serviceUnavailable } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
 import type { StoredBytes } from '../../../platform/blobs/store.ts'
-import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
+import { createFairLimiter, type FairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { documentRank, textOf } from '../../archive/documents.ts'
 import { eachFile } from '../../archive/read.ts'
 import { imageSettings } from '../../markdown/images.ts'
@@ -12,7 +12,7 @@ import { renderText } from '../../markdown/service.ts'
 import { fetchWholeArchive, openMirrored } from '../archives.ts'
 import type { MirroredVersion } from '../listing.ts'
 import { packageState } from '../access.ts'
-import { callerOf, inTurn as inUpstreamTurn, withinLimits } from '../limits.ts'
+import { callerOf, upstreamTurns, withinLimits } from '../limits.ts'
 import { pausedError, UpstreamPaused } from '../health.ts'
 import { requestArchive, timesOf } from '../upstream.ts'
 import type { UpstreamPackage } from './package.ts'
@@ -26,8 +26,14 @@ const maxReadme = 256 * 1024
 /** How long a page waits for an archive, in milliseconds. The fetch goes on afterwards. */
 const patienceMs = 20_000
 
+declare module '../../../services.ts' {
+  interface State {
+    readmeTurns?: FairLimiter
+  }
+}
+
 /** Reads the README of one archive at a time, because that unpacks the whole archive. */
-const inTurn = createFairLimiter({ atOnce: 1, waiting: 64, waitingPerKey: 8 })
+const turnsOf = ({ state }: Context): FairLimiter => (state.readmeTurns ??= createFairLimiter({ atOnce: 1, waiting: 64, waitingPerKey: 8 }))
 
 /**
  * Returns the README of the latest version as sanitized HTML. Returns null if the policies allow no version, if there is no README, or if the archive
@@ -69,7 +75,7 @@ async function isSmall(context: Context, url: string): Promise<boolean> {
       return statusCode === 200 && Number(headers['content-length']) <= maxFetched
     })
   try {
-    return await inUpstreamTurn(caller, () => withinLimits(context, caller, ask))
+    return await upstreamTurns(context).documents(caller, () => withinLimits(context, caller, ask))
   } catch (error) {
     if (error instanceof UpstreamPaused) throw pausedError(context, error)
     if (error instanceof ApiError) throw error
@@ -83,7 +89,7 @@ async function readmeIn(context: Context, archive: StoredBytes): Promise<Readme 
   const key = `readme:${archive.sha256}`
   const known = texts.get(key)
   if (known !== undefined) return JSON.parse(known) as Readme | null
-  const readme = await inTurn(callerOf(context), () => extract(context, archive))
+  const readme = await turnsOf(context)(callerOf(context), () => extract(context, archive))
   texts.set(key, JSON.stringify(readme))
   return readme
 }

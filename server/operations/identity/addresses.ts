@@ -4,13 +4,13 @@ import { audit } from '../../accounts/audit/service.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { Services } from '../../services.ts'
-import { scheduleReindex } from '../search/rebuild.ts'
+import { scheduleReindex } from '../../registry/search/rebuild.ts'
 import { db } from '../../platform/db/query.ts'
 import { readRow } from '../../platform/db/statements.ts'
 import { normalHostedUrl } from '../../platform/pub/hosted-url.ts'
-import { markVisibilityChange } from '../packages/visibility.ts'
-import { hostedHere } from '../packages/hosting.ts'
-import { ServerAddress } from '../packages/entity.ts'
+import { markVisibilityChange } from '../../registry/packages/visibility.ts'
+import { hostedHere } from '../../registry/packages/hosting.ts'
+import { ServerAddress } from '../../registry/packages/entity.ts'
 
 /**
  * Records the address that the server starts with. If it is new, dependencies on that address, which counted as another server's until now, count as
