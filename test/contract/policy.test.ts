@@ -60,14 +60,20 @@ beforeAll(async () => {
   reading = { app, everybody: await callers(app) }
 })
 afterAll(() => Promise.all([changed, reading.app].map((app) => app[Symbol.asyncDispose]())))
-const worldFor = async (isRead: boolean) => (isRead ? reading : { app: changed, everybody: await reusableCallers() })
+/** Returns the server for a row and the callers that it tries there. */
+async function worldFor(isRead: boolean, access: Access, row: number): Promise<{ app: TestApp; tried: Caller[] }> {
+  const choose = (everybody: Caller[]) => chooseCallers(everybody, access, row)
+  if (isRead) return { app: reading.app, tried: choose(reading.everybody) }
+  return { app: changed, tried: await reusableCallers(choose) }
+}
 
 let changing: Caller[] = []
-/** Returns the callers of the previous change, or new ones if it revoked their credentials. */
-async function reusableCallers(): Promise<Caller[]> {
-  const answers = await Promise.all(changing.filter(({ name }) => !unauthenticated.has(name)).map(({ actor }) => actor.get('/api/auth/me')))
+/** Returns the chosen callers of the previous changes, or new ones if a change revoked their credentials. */
+async function reusableCallers(choose: (everybody: Caller[]) => Caller[]): Promise<Caller[]> {
+  const known = choose(changing).filter(({ name }) => !unauthenticated.has(name))
+  const answers = await Promise.all(known.map(({ actor }) => actor.get('/api/auth/me')))
   if (changing.length === 0 || answers.some(({ status }) => status !== 200)) changing = await callers(changed)
-  return changing
+  return choose(changing)
 }
 
 const unauthenticated = new Set(['anonymous', 'a wrong token'])
@@ -75,10 +81,13 @@ const refusalOf = (name: string) => (unauthenticated.has(name) ? 'MissingAuthent
 
 /**
  * Each row tries all callers on SQLite. Access is decided before any statement that differs between databases, so that on PostgreSQL each row tries one
- * caller, in turn.
+ * caller with access, in turn, whose request runs the statements.
  */
-const triedIn = (row: number, everybody: Caller[]): Caller[] =>
-  process.env.TEST_DB === 'postgres' ? everybody.filter((_, index) => index === row % everybody.length) : everybody
+function chooseCallers(everybody: Caller[], access: Access, row: number): Caller[] {
+  if (process.env.TEST_DB !== 'postgres') return everybody
+  const permitted = everybody.filter(({ name, allowed }) => allowed.includes(access) && name !== 'a wrong token')
+  return permitted.filter((_, index) => index === row % permitted.length)
+}
 const rowsOf = (table: Record<string, Access>) => Object.entries(table).map(([name, access], row) => [name, access, row] as const)
 
 it('lists every REST endpoint in the policy table', () => {
@@ -95,8 +104,8 @@ it('lists every GraphQL root field in the policy table', () => {
 it.each(rowsOf(policies))('restricts %s to %s', async (endpoint, access, row) => {
   const [method = '', path = ''] = endpoint.split(' ')
   const route = routes.find((one) => one.method === method && one.path === path)
-  const { app, everybody } = await worldFor(method === 'GET')
-  for (const { name, actor, allowed } of triedIn(row, everybody)) {
+  const { app, tried } = await worldFor(method === 'GET', access, row)
+  for (const { name, actor, allowed } of tried) {
     const answer = await actor.send(method as 'GET', pathFor(path), route && bodyFor(schema, route), { ip: app.address() })
     const refused = answer.status === 401 || (answer.status === 403 && answer.body.error?.code === 'InsufficientPermissions')
     // A login with a wrong password answers 401 for another reason.
@@ -122,10 +131,10 @@ it('refuses everyone to publish to the mirror', async () => {
 })
 
 it.each(rowsOf(graphql))('restricts %s to %s', async (field, access, row) => {
-  const { app, everybody } = await worldFor(!field.startsWith('Mutation.'))
+  const { app, tried } = await worldFor(!field.startsWith('Mutation.'), access, row)
   // Subscriptions end with an error, because what they watch does not exist.
   const headers: Record<string, string> = field.startsWith('Subscription.') ? { accept: 'text/event-stream' } : {}
-  for (const { name, actor, allowed } of triedIn(row, everybody)) {
+  for (const { name, actor, allowed } of tried) {
     const { body } = await actor.graphql(fieldQuery(schema, field), {}, { ip: app.address(), headers })
     const events = typeof body === 'string' ? /^data: *(\{.*\})$/m.exec(body)?.[1] : undefined
     const { errors } = events === undefined ? body : JSON.parse(events)
