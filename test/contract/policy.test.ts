@@ -1,3 +1,4 @@
+import { type OperationDefinitionNode, parse } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { routeGroupsOf } from '../../server/routes.ts'
 import { schema } from '../../server/schema.ts'
@@ -13,6 +14,23 @@ const routes = routeGroupsOf(upstream).flatMap((group) => group.routes)
 const policies = { ...rest, ...mirrorRest }
 /** Refuses to publish to the mirror, for all callers. */
 const refusesAll = 'GET /mirror/api/packages/versions/new'
+
+type Operation = Extract<(typeof routes)[number], { kind: 'operation' }>
+
+/** Returns the root fields of the operation of an endpoint, such as `Query.me`. */
+function rootFieldsOf({ operation }: Operation): string[] {
+  const definition = parse(operation).definitions.find((one): one is OperationDefinitionNode => one.kind === 'OperationDefinition')
+  const type = definition?.operation === 'mutation' ? 'Mutation' : 'Query'
+  return (definition?.selectionSet.selections ?? []).map((one) => `${type}.${one.kind === 'Field' ? one.name.value : one.kind}`)
+}
+
+/** Reports whether the endpoint identifies callers as GraphQL does, and runs one root field of the same access, whose row tries all callers. */
+const isLikeGraphql = (route: (typeof routes)[number]): boolean => {
+  if (route.kind !== 'operation' || route.anyCredential || route.identifyByKey || route.alternatives || route.changesWith) return false
+  const [field = '', ...others] = rootFieldsOf(route)
+  return others.length === 0 && graphql[field] === policies[`${route.method} ${route.path}`]
+}
+const likeGraphql = new Set(routes.filter(isLikeGraphql).map(({ method, path }) => `${method} ${path}`))
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
 const known: Access[] = ['open', 'identity', 'signedIn']
@@ -61,8 +79,8 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([changed, reading.app].map((app) => app[Symbol.asyncDispose]())))
 /** Returns the server for a row and the callers that it tries there. */
-async function worldFor(isRead: boolean, access: Access, row: number): Promise<{ app: TestApp; tried: Caller[] }> {
-  const choose = (everybody: Caller[]) => chooseCallers(everybody, access, row)
+async function worldFor(isRead: boolean, row: Row): Promise<{ app: TestApp; tried: Caller[] }> {
+  const choose = (everybody: Caller[]) => chooseCallers(everybody, row)
   if (isRead) return { app: reading.app, tried: choose(reading.everybody) }
   return { app: changed, tried: await reusableCallers(choose) }
 }
@@ -79,19 +97,49 @@ async function reusableCallers(choose: (everybody: Caller[]) => Caller[]): Promi
 const unauthenticated = new Set(['anonymous', 'a wrong token'])
 const refusalOf = (name: string) => (unauthenticated.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
 
+type Row = { name: string; access: Access; index: number }
+const rowsOf = (table: Record<string, Access>) => Object.entries(table).map(([name, access], index) => ({ name, access, index }))
+
 /**
- * Each row tries all callers on SQLite. Access is decided before any statement that differs between databases, so that on PostgreSQL each row tries one
- * caller with access, in turn, whose request runs the statements.
+ * Each row tries all callers on SQLite; rows of endpoints like GraphQL try one with access and one without, in turn. Access is decided before any
+ * statement that differs between databases, so that on PostgreSQL each row tries one caller with access, whose request runs the statements.
  */
-function chooseCallers(everybody: Caller[], access: Access, row: number): Caller[] {
-  if (process.env.TEST_DB !== 'postgres') return everybody
-  const permitted = everybody.filter(({ name, allowed }) => allowed.includes(access) && name !== 'a wrong token')
-  return permitted.filter((_, index) => index === row % permitted.length)
+function chooseCallers(everybody: Caller[], { name: row, access, index }: Row): Caller[] {
+  const isPermitted = ({ name, allowed }: Caller) => allowed.includes(access) && name !== 'a wrong token'
+  const inTurn = (callers: Caller[]) => callers.filter((_, at) => at === index % callers.length)
+  const permitted = inTurn(everybody.filter(isPermitted))
+  if (process.env.TEST_DB === 'postgres') return permitted
+  return likeGraphql.has(row) ? [...permitted, ...inTurn(everybody.filter((caller) => !isPermitted(caller)))] : everybody
 }
-const rowsOf = (table: Record<string, Access>) => Object.entries(table).map(([name, access], row) => [name, access, row] as const)
 
 it('lists every REST endpoint in the policy table', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([...Object.keys(policies), refusesAll].toSorted())
+})
+
+it('gives endpoints the access of the root field of their operation, except where the row tries all callers', () => {
+  const others = routes.filter((route) => route.kind === 'operation' && !isLikeGraphql(route))
+  expect(others.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
+    'GET /api/account/likes/:pkg',
+    'GET /api/admin/audit-log',
+    'GET /api/admin/sdk/releases',
+    'GET /api/auth/keys',
+    'GET /api/auth/me',
+    'GET /api/auth/sessions',
+    'GET /api/invites/:token',
+    'GET /api/legal/privacy',
+    'GET /api/legal/terms',
+    'GET /api/packages/versions/new',
+    'GET /api/packages/versions/newUploadFinish',
+    'GET /api/setup/status',
+    'GET /api/v1/health',
+    'GET /api/v1/version',
+    'POST /api/auth/login',
+    'POST /api/auth/signup',
+    'POST /api/invites/:token/accept',
+    'POST /api/setup/complete',
+    'POST /api/setup/verify',
+    'POST /api/tokens/revoke',
+  ])
 })
 
 it('lists every GraphQL root field in the policy table', () => {
@@ -101,10 +149,11 @@ it('lists every GraphQL root field in the policy table', () => {
   expect(fields.toSorted()).toEqual(Object.keys(graphql).toSorted())
 })
 
-it.each(rowsOf(policies))('restricts %s to %s', async (endpoint, access, row) => {
+it.each(rowsOf(policies))('restricts $name to $access', async (row) => {
+  const { name: endpoint, access } = row
   const [method = '', path = ''] = endpoint.split(' ')
   const route = routes.find((one) => one.method === method && one.path === path)
-  const { app, tried } = await worldFor(method === 'GET', access, row)
+  const { app, tried } = await worldFor(method === 'GET', row)
   for (const { name, actor, allowed } of tried) {
     const answer = await actor.send(method as 'GET', pathFor(path), route && bodyFor(schema, route), { ip: app.address() })
     const refused = answer.status === 401 || (answer.status === 403 && answer.body.error?.code === 'InsufficientPermissions')
@@ -130,8 +179,9 @@ it('refuses everyone to publish to the mirror', async () => {
   }
 })
 
-it.each(rowsOf(graphql))('restricts %s to %s', async (field, access, row) => {
-  const { app, tried } = await worldFor(!field.startsWith('Mutation.'), access, row)
+it.each(rowsOf(graphql))('restricts $name to $access', async (row) => {
+  const { name: field, access } = row
+  const { app, tried } = await worldFor(!field.startsWith('Mutation.'), row)
   // Subscriptions end with an error, because what they watch does not exist.
   const headers: Record<string, string> = field.startsWith('Subscription.') ? { accept: 'text/event-stream' } : {}
   for (const { name, actor, allowed } of tried) {
