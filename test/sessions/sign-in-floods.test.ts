@@ -88,7 +88,7 @@ const floods: Record<string, (index: number) => { ip: string; email: string }> =
   }),
 }
 
-/** The queue in memory tells the forms apart. They cause the same statements, so that PostgreSQL tries one of them. */
+/** Only the queue in memory distinguishes the forms. They cause the same statements, so that PostgreSQL tries one of them. */
 const forms = Object.entries(floods).filter((_, index) => process.env.TEST_DB !== 'postgres' || index === 0)
 
 it.each(forms)('accepts newcomers and known people during a flood from %s', async (_form, callerOf) => {
