@@ -38,7 +38,7 @@ const withoutSql = [
   ...['anonymous-crawl', 'body-encoding', 'fuzz', 'graphql-over-http', 'http-conventions', 'malformed'].map((name) => `contract/${name}`),
   ...['cancel', 'downloads', 'import', 'mirrors', 'redirects'].map((name) => `sdks/${name}`),
   ...['domain-check', 'domain-verification'].map((name) => `publishers/${name}`),
-  ...['document-memory', 'fragments', 'query-cost'].map((name) => `graphql/${name}`),
+  ...['document-memory', 'fragments', 'long-texts', 'query-cost'].map((name) => `graphql/${name}`),
   ...['archive-faults', 'documents', 'reads/large-documents', 'upstream/limits'].map((name) => `mirror/${name}`),
   ...['platforms', 'with-pana'].map((name) => `scoring/${name}`),
   'accounts/avatar',
@@ -52,18 +52,29 @@ const withoutSql = [
  * They run on SQLite only.
  */
 const withKnownSql = [
-  ...['access', 'attention', 'lock-files', 'policy-effects', 'preload'].map((name) => `mirror/${name}`),
+  ...['access', 'attention', 'attestation', 'listing-faults', 'lock-files', 'policy-effects', 'preload', 'resolution'].map(
+    (name) => `mirror/${name}`,
+  ),
+  ...['policies/unreadable-advisories', 'reads/policies-on-archives'].map((name) => `mirror/${name}`),
   ...['retraction', 'uploaders'].map((name) => `packages/${name}`),
   ...['endpoints', 'sdks'].map((name) => `sdks/${name}`),
   'access/mirror-names',
   'admin/accounts',
   'backup/bucket-refusals',
+  'blobs/s3-faults',
   'checks/buckets',
+  'checks/proxy',
   'comparison/comparison',
+  'downloads/archives',
   'downloads/mirror-client',
+  'graphql/former-documents',
   'graphql/persisted-queries',
   'images/documentation',
+  'images/refused-images',
   'metrics/mirror',
+  'upgrades/mirror-check',
+  'uploads/bodies',
+  'uploads/refusals',
 ].map((name) => `test/${name}.test.ts`)
 const onPostgres = globSync('test/*/**/*.test.ts', { cwd: root, exclude: [...apart, ...withPrograms, ...withoutSql, ...withKnownSql] })
 

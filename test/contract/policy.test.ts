@@ -1,3 +1,4 @@
+import { type OperationDefinitionNode, parse } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { routeGroupsOf } from '../../server/routes.ts'
 import { schema } from '../../server/schema.ts'
@@ -13,6 +14,23 @@ const routes = routeGroupsOf(upstream).flatMap((group) => group.routes)
 const policies = { ...rest, ...mirrorRest }
 /** Refuses to publish to the mirror, for all callers. */
 const refusesAll = 'GET /mirror/api/packages/versions/new'
+
+type Operation = Extract<(typeof routes)[number], { kind: 'operation' }>
+
+/** Returns the root fields of the operation of an endpoint, such as `Query.me`. */
+function rootFieldsOf({ operation }: Operation): string[] {
+  const definition = parse(operation).definitions.find((one): one is OperationDefinitionNode => one.kind === 'OperationDefinition')
+  const type = definition?.operation === 'mutation' ? 'Mutation' : 'Query'
+  return (definition?.selectionSet.selections ?? []).map((one) => `${type}.${one.kind === 'Field' ? one.name.value : one.kind}`)
+}
+
+/** Reports whether the endpoint identifies callers as GraphQL does, and runs one root field of the same access, whose row tries all callers. */
+const isLikeGraphql = (route: (typeof routes)[number]): boolean => {
+  if (route.kind !== 'operation' || route.anyCredential || route.identifyByKey || route.alternatives || route.changesWith) return false
+  const [field = '', ...others] = rootFieldsOf(route)
+  return others.length === 0 && graphql[field] === policies[`${route.method} ${route.path}`]
+}
+const likeGraphql = new Set(routes.filter(isLikeGraphql).map(({ method, path }) => `${method} ${path}`))
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
 const known: Access[] = ['open', 'identity', 'signedIn']
@@ -60,29 +78,68 @@ beforeAll(async () => {
   reading = { app, everybody: await callers(app) }
 })
 afterAll(() => Promise.all([changed, reading.app].map((app) => app[Symbol.asyncDispose]())))
-const worldFor = async (isRead: boolean) => (isRead ? reading : { app: changed, everybody: await reusableCallers() })
+/** Returns the server for a row and the callers that it tries there. */
+async function worldFor(isRead: boolean, row: Row): Promise<{ app: TestApp; tried: Caller[] }> {
+  const choose = (everybody: Caller[]) => chooseCallers(everybody, row)
+  if (isRead) return { app: reading.app, tried: choose(reading.everybody) }
+  return { app: changed, tried: await reusableCallers(choose) }
+}
 
 let changing: Caller[] = []
-/** Returns the callers of the previous change, or new ones if it revoked their credentials. */
-async function reusableCallers(): Promise<Caller[]> {
-  const answers = await Promise.all(changing.filter(({ name }) => !unauthenticated.has(name)).map(({ actor }) => actor.get('/api/auth/me')))
+/** Returns the chosen callers of the previous changes, or new ones if a change revoked their credentials. */
+async function reusableCallers(choose: (everybody: Caller[]) => Caller[]): Promise<Caller[]> {
+  const known = choose(changing).filter(({ name }) => !unauthenticated.has(name))
+  const answers = await Promise.all(known.map(({ actor }) => actor.get('/api/auth/me')))
   if (changing.length === 0 || answers.some(({ status }) => status !== 200)) changing = await callers(changed)
-  return changing
+  return choose(changing)
 }
 
 const unauthenticated = new Set(['anonymous', 'a wrong token'])
 const refusalOf = (name: string) => (unauthenticated.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
 
+type Row = { name: string; access: Access; index: number }
+const rowsOf = (table: Record<string, Access>) => Object.entries(table).map(([name, access], index) => ({ name, access, index }))
+
 /**
- * Each row tries all callers on SQLite. Access is decided before any statement that differs between databases, so that on PostgreSQL each row tries one
- * caller, in turn.
+ * Each row tries all callers on SQLite; rows of endpoints like GraphQL try one with access and one without, in turn. Access is decided before any
+ * statement that differs between databases, so that on PostgreSQL each row tries one caller with access, whose request runs the statements.
  */
-const triedIn = (row: number, everybody: Caller[]): Caller[] =>
-  process.env.TEST_DB === 'postgres' ? everybody.filter((_, index) => index === row % everybody.length) : everybody
-const rowsOf = (table: Record<string, Access>) => Object.entries(table).map(([name, access], row) => [name, access, row] as const)
+function chooseCallers(everybody: Caller[], { name: row, access, index }: Row): Caller[] {
+  const isPermitted = ({ name, allowed }: Caller) => allowed.includes(access) && name !== 'a wrong token'
+  const inTurn = (callers: Caller[]) => callers.filter((_, at) => at === index % callers.length)
+  const permitted = inTurn(everybody.filter(isPermitted))
+  if (process.env.TEST_DB === 'postgres') return permitted
+  return likeGraphql.has(row) ? [...permitted, ...inTurn(everybody.filter((caller) => !isPermitted(caller)))] : everybody
+}
 
 it('lists every REST endpoint in the policy table', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([...Object.keys(policies), refusesAll].toSorted())
+})
+
+it('gives endpoints the access of the root field of their operation, except where the row tries all callers', () => {
+  const others = routes.filter((route) => route.kind === 'operation' && !isLikeGraphql(route))
+  expect(others.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
+    'GET /api/account/likes/:pkg',
+    'GET /api/admin/audit-log',
+    'GET /api/admin/sdk/releases',
+    'GET /api/auth/keys',
+    'GET /api/auth/me',
+    'GET /api/auth/sessions',
+    'GET /api/invites/:token',
+    'GET /api/legal/privacy',
+    'GET /api/legal/terms',
+    'GET /api/packages/versions/new',
+    'GET /api/packages/versions/newUploadFinish',
+    'GET /api/setup/status',
+    'GET /api/v1/health',
+    'GET /api/v1/version',
+    'POST /api/auth/login',
+    'POST /api/auth/signup',
+    'POST /api/invites/:token/accept',
+    'POST /api/setup/complete',
+    'POST /api/setup/verify',
+    'POST /api/tokens/revoke',
+  ])
 })
 
 it('lists every GraphQL root field in the policy table', () => {
@@ -92,11 +149,12 @@ it('lists every GraphQL root field in the policy table', () => {
   expect(fields.toSorted()).toEqual(Object.keys(graphql).toSorted())
 })
 
-it.each(rowsOf(policies))('restricts %s to %s', async (endpoint, access, row) => {
+it.each(rowsOf(policies))('restricts $name to $access', async (row) => {
+  const { name: endpoint, access } = row
   const [method = '', path = ''] = endpoint.split(' ')
   const route = routes.find((one) => one.method === method && one.path === path)
-  const { app, everybody } = await worldFor(method === 'GET')
-  for (const { name, actor, allowed } of triedIn(row, everybody)) {
+  const { app, tried } = await worldFor(method === 'GET', row)
+  for (const { name, actor, allowed } of tried) {
     const answer = await actor.send(method as 'GET', pathFor(path), route && bodyFor(schema, route), { ip: app.address() })
     const refused = answer.status === 401 || (answer.status === 403 && answer.body.error?.code === 'InsufficientPermissions')
     // A login with a wrong password answers 401 for another reason.
@@ -121,11 +179,12 @@ it('refuses everyone to publish to the mirror', async () => {
   }
 })
 
-it.each(rowsOf(graphql))('restricts %s to %s', async (field, access, row) => {
-  const { app, everybody } = await worldFor(!field.startsWith('Mutation.'))
+it.each(rowsOf(graphql))('restricts $name to $access', async (row) => {
+  const { name: field, access } = row
+  const { app, tried } = await worldFor(!field.startsWith('Mutation.'), row)
   // Subscriptions end with an error, because what they watch does not exist.
   const headers: Record<string, string> = field.startsWith('Subscription.') ? { accept: 'text/event-stream' } : {}
-  for (const { name, actor, allowed } of triedIn(row, everybody)) {
+  for (const { name, actor, allowed } of tried) {
     const { body } = await actor.graphql(fieldQuery(schema, field), {}, { ip: app.address(), headers })
     const events = typeof body === 'string' ? /^data: *(\{.*\})$/m.exec(body)?.[1] : undefined
     const { errors } = events === undefined ? body : JSON.parse(events)

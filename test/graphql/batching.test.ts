@@ -1,7 +1,18 @@
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { changeRows } from '../../server/platform/db/statements.ts'
-import { testApp } from '../app.ts'
+import type { Actor } from '../actor.ts'
+import { testApp, type TestApp } from '../app.ts'
 import { growingFields, publishMany } from '../support/statement-growth.ts'
+
+/** All tests read the same packages. The last one makes them public. */
+let app: TestApp
+let uploader: Actor
+beforeAll(async () => {
+  app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
+  uploader = await app.member()
+  await publishMany(app, 50, uploader)
+})
+afterAll(() => app[Symbol.asyncDispose]())
 
 const lists = [
   ['Package', (size: number, field: string) => `{ packages(first: ${size}) { nodes { ${field} } } }`],
@@ -12,30 +23,15 @@ it.each(lists)(
   'loads every field of %s for 50 objects with as many statements as for a few',
   { timeout: 900_000 },
   async (type, queryOf) => {
-    await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
-    const uploader = await app.member()
-    await publishMany(app, 50, uploader)
     expect(await growingFields(app, type, { queryOf, caller: await app.admin() })).toEqual([])
     expect(await growingFields(app, type, { queryOf, caller: uploader, allowsErrors: true })).toEqual([])
   },
 )
 
-it('loads packages for callers without an account with as many statements as a few', { timeout: 900_000 }, async () => {
-  await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
-  const uploader = await app.member()
-  await publishMany(app, 50, uploader)
-  await changeRows(app.services.database.fork(), "update packages set visibility = 'public'", [])
-  await (await app.admin()).put('/api/admin/public-packages', { enabled: true })
-  for (const [type, queryOf] of lists)
-    expect(await growingFields(app, type, { queryOf, caller: app.anonymous, ip: 'new', allowsErrors: true })).toEqual([])
-})
-
 it(
   'loads every field of documents, dependencies and managed packages with as many statements as for a few',
   { timeout: 900_000 },
   async () => {
-    await using app = await testApp()
-    await publishMany(app, 50, await app.member())
     const caller = await app.admin()
     const others = [
       [
@@ -49,3 +45,10 @@ it(
     for (const [type, queryOf] of others) expect(await growingFields(app, type, { queryOf, caller })).toEqual([])
   },
 )
+
+it('loads packages for callers without an account with as many statements as a few', { timeout: 900_000 }, async () => {
+  await changeRows(app.services.database.fork(), "update packages set visibility = 'public'", [])
+  await (await app.admin()).put('/api/admin/public-packages', { enabled: true })
+  for (const [type, queryOf] of lists)
+    expect(await growingFields(app, type, { queryOf, caller: app.anonymous, ip: 'new', allowsErrors: true })).toEqual([])
+})

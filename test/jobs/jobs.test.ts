@@ -78,7 +78,7 @@ it('never runs a job twice concurrently, however many workers there are', async 
   })
   for (let index = 0; index < 200; index++) await enqueueJob(app, { kind: 'work', subject: String(index) })
   const workers = [app, second ?? app].map(({ services }) => startWorker(services, { work: run }, { concurrency: 4, pollMs: 20 }))
-  await expect.poll(() => countJobs(app.services.database.reads), { timeout: 30_000 }).toEqual(nothing)
+  await expect.poll(() => countJobs(app.services.database.reads)).toEqual(nothing)
   await Promise.all(workers.map((worker) => worker.stop()))
   expect(maxOfOne).toBe(1)
   expect(maxOfAll).toBeGreaterThan(1)

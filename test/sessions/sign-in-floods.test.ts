@@ -88,7 +88,10 @@ const floods: Record<string, (index: number) => { ip: string; email: string }> =
   }),
 }
 
-it.each(Object.entries(floods))('accepts newcomers and known people during a flood from %s', async (_form, callerOf) => {
+/** Only the queue in memory distinguishes the forms. They cause the same statements, so that PostgreSQL tries one of them. */
+const forms = Object.entries(floods).filter((_, index) => process.env.TEST_DB !== 'postgres' || index === 0)
+
+it.each(forms)('accepts newcomers and known people during a flood from %s', async (_form, callerOf) => {
   await using app = await testApp({ env: { BCRYPT_COST: '7', SIGN_IN_LIMIT: '100000', SIGNUP_ENABLED: 'true' } })
   const people = await Promise.all(Array.from({ length: 6 }, () => app.member()))
   const known = await app.member()

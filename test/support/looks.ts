@@ -8,7 +8,7 @@ const looks = [
   ['desk', 'light'],
   ['telephone', 'dark'],
 ] as const
-const sizes = { desk: { width: 1280, height: 800 }, telephone: { width: 360, height: 740 } }
+export const sizes = { desk: { width: 1280, height: 800 }, telephone: { width: 360, height: 740 } }
 
 type Size = (typeof looks)[number][0]
 type ColorScheme = (typeof looks)[number][1]
