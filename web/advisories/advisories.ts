@@ -23,7 +23,7 @@ export const severities = {
 /** Returns the security advisories of the package in the URL. */
 export function usePackageAdvisories() {
   const route = useRoute()
-  const { data, ...state } = useQuery(PackageAdvisoriesDocument, () => ({ name: String(route.params.name) }))
+  const { data, ...state } = useQuery(PackageAdvisoriesDocument, { variables: () => ({ name: String(route.params.name) }) })
   return { ...state, advisories: computed(() => data.value?.package?.advisories) }
 }
 

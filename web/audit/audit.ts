@@ -87,7 +87,7 @@ export function useAuditLog() {
 
 /** Returns all fields of an audit entry. */
 export function useAuditEntry(id: string) {
-  const { data, ...query } = useQuery(AuditEntryDocument, { id })
+  const { data, ...query } = useQuery(AuditEntryDocument, { variables: { id } })
   const entry = computed(() => (data.value?.node && 'kind' in data.value.node ? data.value.node : undefined))
   return { ...query, entry }
 }

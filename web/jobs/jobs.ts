@@ -27,7 +27,7 @@ export function usePolling(poll: () => void) {
 
 /** Polls a query. If the server does not respond, the last data is kept, so that forms based on it do not lose the user's input. */
 export function usePolled<Result, Variables extends AnyVariables>(document: TypedDocumentNode<Result, Variables>, variables: Variables) {
-  const { data: latest, loading, ...query } = useQuery(document, variables)
+  const { data: latest, loading, ...query } = useQuery(document, { variables })
   const data = shallowRef<Result>()
   watch(latest, (answer) => answer && (data.value = answer), { immediate: true, flush: 'sync' })
   usePolling(query.retry)

@@ -39,7 +39,7 @@ export function useScoreChanges(name: () => string, version: () => VersionDetail
 export function useVersionScore() {
   const packageParams = usePackageParams()
   const shown = useShownVersion()
-  const { data, ...state } = useQuery(VersionScoreDocument, packageParams)
+  const { data, ...state } = useQuery(VersionScoreDocument, { variables: packageParams })
   watch(
     () => shown.value && stateOf(shown.value),
     (_now, before) => before !== undefined && state.retry(),
@@ -50,7 +50,7 @@ export function useVersionScore() {
 
 /** Returns the output of the analysis engine. Queries only while `isWanted` is true. */
 export function useScoreLog(version: () => { name: string; version: string }, isWanted: () => boolean) {
-  const { data, ...state } = useQuery(ScoreLogDocument, version, isWanted)
+  const { data, ...state } = useQuery(ScoreLogDocument, { variables: version, isWanted })
   return { ...state, log: computed(() => data.value && (data.value.package?.version?.score.log ?? null)) }
 }
 

@@ -29,7 +29,7 @@ export const refreshTray = () => void refreshRequests.value++
 
 /** Returns the running work, and the work that ended while this console was open and that the user has not dismissed. */
 export function useTray() {
-  const { data, retry } = useQuery(TrayDocument, {}, true, true)
+  const { data, retry } = useQuery(TrayDocument, { isBackground: true })
   const visibility = useDocumentVisibility()
   // Largest number of pending analyses since the queue was last empty: the 100 % of the scoring progress.
   const maxPending = ref(0)
