@@ -8,7 +8,8 @@ import { sdkRemoval, sdkInstall } from './analysis/sdks/installing/install.ts'
 import { installKind as sdkInstallKind, removalKind as sdkRemovalKind } from './analysis/sdks/service.ts'
 import { analysis } from './analysis/scoring/analyze.ts'
 import { panaAnalysis } from './analysis/scoring/pana.ts'
-import { analysisKind, panaKind } from './analysis/scoring/requests.ts'
+import { analysisKind } from './analysis/docs/service.ts'
+import { panaKind } from './analysis/scoring/requests.ts'
 import type { Services } from './services.ts'
 
 /** Returns the job handlers by job kind. */

@@ -11,6 +11,9 @@ import { hostedHere } from '../../registry/packages/hosting.ts'
 import { isVersionPublic } from '../../registry/packages/conditions.ts'
 import { latestOf } from '../../registry/packages/versions/latest.ts'
 
+/** Kind of the jobs that analyze a version, whose id is the subject, and generate its documentation. */
+export const analysisKind = 'analysis'
+
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
 
 /** Begins documenting a version. Returns the number of the attempt, so that an attempt that ends late does not overwrite a later one. */
@@ -85,7 +88,7 @@ const queuedAnalysisOf = (versionId: Expression<string>) =>
   db
     .selectFrom('jobs as j')
     .select('j.subject')
-    .where('j.kind', '=', 'analysis')
+    .where('j.kind', '=', analysisKind)
     .where('j.subject', '=', expressionBuilder().cast<string>(versionId, 'varchar(36)'))
     .where('j.state', '=', 'queued')
 

@@ -8,7 +8,8 @@ import { newestFirst, type PageArguments } from '../../platform/graphql/connecti
 import { type LogLevel, ScoringLogEntry } from './entity.ts'
 import { SdkInstall } from '../sdks/entity.ts'
 import { lockSetting, writeSetting } from '../../platform/settings/service.ts'
-import { analysisKind, panaKind } from './requests.ts'
+import { analysisKind } from '../docs/service.ts'
+import { panaKind } from './requests.ts'
 import { currentSettings, type ScoringSettings, scoringSettings } from '../../platform/settings/scoring.ts'
 
 export type SettingsState = ScoringSettings & { permittedByEnvironment: boolean }
