@@ -14,6 +14,7 @@ export const UserRef = builder.objectRef<PublicUser>('User')
 export const UserReference = builder.inputType('UserReference', {
   description: 'A user, by exactly one of these fields.',
   isOneOf: true,
+  extensions: { fromText: (text: string): Reference => (text.includes('@') ? { email: text } : { uuid: text }) },
   fields: (t) => ({
     email: t.string({ description: 'The e-mail address, case-insensitive.', extensions: { maxLength: 254 } }),
     userId: t.globalID({ for: [UserRef], description: 'The global id.' }),
@@ -21,7 +22,7 @@ export const UserReference = builder.inputType('UserReference', {
   }),
 })
 
-type Reference = { email?: string | null; userId?: { id: string } | null; uuid?: string | null }
+export type Reference = { email?: string | null; userId?: { id: string } | null; uuid?: string | null }
 
 /** Returns the e-mail address or plain identifier of a reference, which services accept; undefined without one. */
 export const textOf = (reference: Reference | null | undefined): string | undefined =>

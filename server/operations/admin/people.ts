@@ -25,7 +25,7 @@ export async function listAccounts({ em }: Operation, wanted?: string): Promise<
   const role = wanted === undefined ? undefined : roleIn(wanted)
   const users: ReturnType<typeof describeUser>[] = []
   for (let after: string | null | undefined; after !== null;) {
-    const page = await listUsers(em, { role }, 'email', { first: 100, after })
+    const page = await listUsers(em, { role }, { by: 'email', direction: 'asc' }, { first: 100, after })
     users.push(...page.edges.map(({ node }) => describeUser(node)))
     after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null
     em.clear()

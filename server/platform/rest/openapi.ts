@@ -149,7 +149,7 @@ function requestOf(schema: GraphQLSchema, route: Route, definition: OperationDef
         in: 'query',
         required: node.type.kind === Kind.NON_NULL_TYPE,
         ...described(uses.get(name)),
-        schema: inputSchema(named as never),
+        schema: isInputObjectType(named) ? { type: 'string' } : inputSchema(named as never),
       })
   }
   const inBody = (name: string) => body?.getFields()[route.names?.[name] ?? name]

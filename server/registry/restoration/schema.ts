@@ -5,6 +5,7 @@ import { formerly } from '../../platform/graphql/former-schema.ts'
 import { isServerAdmin } from '../../platform/access/roles.ts'
 import { newestFirst } from '../../platform/graphql/connections.ts'
 import { connectionOf, payload } from '../../platform/graphql/payload.ts'
+import { newestByDefault } from '../../platform/graphql/types.ts'
 import { PackageRef, VisibilityEnum } from '../packages/refs.ts'
 import { PublisherRef } from '../publishers/refs.ts'
 import { DeletedPackage } from './entity.ts'
@@ -101,7 +102,7 @@ builder.queryField('deletedPackages', (t) =>
     {
       type: DeletedRef,
       description: 'Packages and versions that were deleted in the last seven days, newest first. For administrators.',
-      args: { name: t.arg.string({ description: 'Only those of the package with this name.' }) },
+      args: { name: t.arg.string({ description: 'Only those of the package with this name.' }), direction: t.arg(newestByDefault) },
       resolve: (_root, { name, ...page }, { em, now }) =>
         newestFirst(em, DeletedPackage, { ...isRestorable(now()), ...(name && { name }) }, page),
     },
