@@ -12,7 +12,7 @@ const upstream = { UPSTREAM_URL: 'http://127.0.0.1:9' }
 const routes = routeGroupsOf(upstream).flatMap((group) => group.routes)
 const policies = { ...rest, ...mirrorRest }
 /** Refuses to publish to the mirror, for all callers. */
-const refusesAll = 'GET /mirror/api/packages/versions/new'
+const rejectsAll = 'GET /mirror/api/packages/versions/new'
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
 const known: Access[] = ['open', 'identity', 'signedIn']
@@ -82,7 +82,7 @@ const triedIn = (row: number, everybody: Caller[]): Caller[] =>
 const rowsOf = (table: Record<string, Access>) => Object.entries(table).map(([name, access], row) => [name, access, row] as const)
 
 it('lists every REST endpoint in the policy table', () => {
-  expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([...Object.keys(policies), refusesAll].toSorted())
+  expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([...Object.keys(policies), rejectsAll].toSorted())
 })
 
 it('lists every GraphQL root field in the policy table', () => {

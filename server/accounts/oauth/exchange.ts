@@ -30,7 +30,7 @@ type SpentRequest = Loaded<AuthorizationRequest, 'user' | 'token'>
 export async function exchangeCode(context: Context, parameters: Parameters): Promise<Grant> {
   const { em, ip, now, config } = context
   const circumstances = { now: now(), ip, maxDays: config.TOKEN_MAX_DAYS }
-  // A refusal must not throw inside the transaction, since the rollback would make the code valid again.
+  // A rejection must not throw inside the transaction, since the rollback would make the code valid again.
   const exchange = (given: Exchange) => em.transactional((inner) => spend(inner, given, circumstances))
   let given: Exchange
   try {

@@ -37,7 +37,7 @@ export async function signIn(context: Context, input: { email: string; password:
   const { origin } = caller
   const attempt = () => begin(context, user, { ...caller, password: input.password })
   const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)
-  if (!user || !session) return refuse(context, user)
+  if (!user || !session) return rejectSignIn(context, user)
   sendCookies(context, session)
   sendDeviceCookie(context, origin)
   return reloadUser(em, user.id)
@@ -95,7 +95,7 @@ async function startSession(context: Context, user: Account, { verified, rehashe
   })
 }
 
-async function refuse({ em, ip }: Context, user: Account | null): Promise<never> {
+async function rejectSignIn({ em, ip }: Context, user: Account | null): Promise<never> {
   const summary = 'Someone tried to sign in with a wrong e-mail address or password'
   audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary, ip })
   await em.flush()

@@ -57,7 +57,7 @@ export function sendMessage(context: Context, { status, title, text, links }: Me
   return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(page.text)
 }
 
-export function sendRefusal(context: Context, { status, message, retryAfter }: ApiError): unknown {
+export function sendRejection(context: Context, { status, message, retryAfter }: ApiError): unknown {
   const { request, reply, config } = context
   if (status === 401 || status === 403) reply.header('www-authenticate', challenge(message))
   if (retryAfter) reply.header('retry-after', String(retryAfter))

@@ -39,11 +39,11 @@ type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
 /** Estimated size of an unpacked SDK as a multiple of its archive size. */
 export const unpackedFactor = 4
 
-/** Checks that `bytes` fit on the disk in addition to the reserve (MIN_FREE_BYTES). @throws InstallRefused */
+/** Checks that `bytes` fit on the disk in addition to the reserve (MIN_FREE_BYTES). @throws InstallRejected */
 export async function requireFreeSpace(config: Settings, bytes: number): Promise<void> {
   const free = await freeBytes(config)
   if (free >= bytes + config.MIN_FREE_BYTES) return
-  throw new InstallRefused(
+  throw new InstallRejected(
     `There is not enough free disk space: about ${inMegabytes(bytes + config.MIN_FREE_BYTES)} are needed and ${inMegabytes(free)} are free. Free up disk space, then install the SDK again.`,
   )
 }
@@ -54,8 +54,8 @@ export const isOutOfSpace = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].in
 export const inMegabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`
 
 /** An install that fails permanently: retrying does not help. The message is shown to administrators. */
-export class InstallRefused extends Error {
-  override readonly name = 'InstallRefused'
+export class InstallRejected extends Error {
+  override readonly name = 'InstallRejected'
 }
 
 /** Name of the file that marks an SDK folder as complete. */

@@ -1,4 +1,4 @@
-import { isRefusedForMove, unavailable } from '../../platform/db/unavailable.ts'
+import { isRejectedForMove, unavailable } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { checkSearch } from '../../registry/search/service.ts'
 import { requireFreeSpace, writeAndRead, freeBytesAt } from '../../platform/store/health.ts'
@@ -75,7 +75,7 @@ export async function requireWritable(database: Services['database'], timeoutMs:
   try {
     await database.probeWrite(timeoutMs)
   } catch (error) {
-    if (isRefusedForMove(error) && database.moveState() !== 'moved') return
+    if (isRejectedForMove(error) && database.moveState() !== 'moved') return
     const known = unavailable(error)
     throw known ? Object.assign(known, { cause: error }) : error
   }

@@ -2,7 +2,7 @@ import { type Client, escapeIdentifier } from 'pg'
 import { z } from 'zod'
 import { byReference, hasTable, lockDatabase, makeSchema, query, quotedList, requireNoServer, setTriggers } from '../backup/postgres.ts'
 import { explainMissing, nameOfDatabase } from '../../platform/db/location/missing.ts'
-import { refuseMoved, unfinishedTable } from '../../platform/db/location/moved.ts'
+import { rejectMoved, unfinishedTable } from '../../platform/db/location/moved.ts'
 import type { DatabaseConfig } from '../../platform/db/options.ts'
 import { conflict } from '../../errors.ts'
 import type { Source } from './source.ts'
@@ -23,7 +23,7 @@ export async function openTarget(
   try {
     const isContinued = await isPartOf(client, to, source)
     if (!isContinued) {
-      refuseMoved(from)
+      rejectMoved(from)
       await claim(client, to, source)
     }
     await makeSchema(to)

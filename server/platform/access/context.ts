@@ -10,7 +10,7 @@ import { secretIn, prefixOf } from './token-secret.ts'
 import { effectiveScopes, type Scope, type Credential, type Viewer } from './roles.ts'
 import { db } from '../db/query.ts'
 import { changeRows } from '../db/statements.ts'
-import { isRefusedForMove } from '../db/unavailable.ts'
+import { isRejectedForMove } from '../db/unavailable.ts'
 
 /** The context of a request for resolvers and routes. REST, GraphQL and binary routes create one per request. */
 export type Context = Services & {
@@ -137,7 +137,7 @@ function recordLastUse({ database, log }: Services, { credential, lastUsedAt }: 
   changeRows(database.fork(), use)
     .catch((error: unknown) => {
       written.delete(credential.id)
-      if (!isRefusedForMove(error)) log.warning(`last use of ${table} not written: ${String(error)}`)
+      if (!isRejectedForMove(error)) log.warning(`last use of ${table} not written: ${String(error)}`)
     })
     .finally(() => writes--)
 }

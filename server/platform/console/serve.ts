@@ -8,7 +8,7 @@ import { unknownAddress } from '../../errors.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { noStore, prefers } from '../http/caching/conditional.ts'
 import { cookieSuffix } from '../http/cookies.ts'
-import { refuseOtherMethods } from '../http/methods.ts'
+import { rejectOtherMethods } from '../http/methods.ts'
 import { basePath } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
 import { isBrowsingOn } from '../access/audience.ts'
@@ -65,10 +65,10 @@ export async function mountConsole(app: FastifyInstance, services: Services, sen
     const path = pathBelow(base, request)
     return !isApiPath(path) && (pages.has(path) || path === '/robots.txt' || siteFiles.has(path))
   }
-  for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
+  for (const path of ['/', '/*']) rejectOtherMethods(app, path, ['GET'], exists)
   // With a prefix, `/` also matches SERVER_URL without a trailing slash. The page's `<base>` keeps relative URLs correct there.
   app.get('/', { onSend: compressText }, sendPage)
-  app.get('/*', { onSend: compressText, onRequest: app.refuseOtherMethod }, sendPage)
+  app.get('/*', { onSend: compressText, onRequest: app.rejectOtherMethod }, sendPage)
 }
 
 type ConsoleParts = { schema: GraphQLSchema; documents: TrustedDocuments; summarize: PageSummarizer }

@@ -78,7 +78,7 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
   >
   return {
     use: (name, key) =>
-      inTurn(`${name} ${key}`, () => limiters[name].consume(key).then((state) => bucketOf(limiters[name].points, state), refuse)),
+      inTurn(`${name} ${key}`, () => limiters[name].consume(key).then((state) => bucketOf(limiters[name].points, state), throwRateLimited)),
     refund: async (name, key) => void (await limiters[name].reward(key)),
     collect: async () => {
       const { sql, values } = compile(db.deleteFrom(tableName).where('expire', '<', Date.now()))
@@ -144,7 +144,7 @@ const bucketOf = (limit: number, { remainingPoints, msBeforeNext }: RateLimiterR
   resetAt: new Date(Date.now() + msBeforeNext),
 })
 
-function refuse(state: unknown): never {
+function throwRateLimited(state: unknown): never {
   if (state instanceof RateLimiterRes) throw rateLimited(Math.max(1, Math.ceil(state.msBeforeNext / 1000)))
   throw state
 }

@@ -1,4 +1,4 @@
-import { isRefusedForMove } from '../db/unavailable.ts'
+import { isRejectedForMove } from '../db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { describeFailure, outageOf, type FailureLog } from './failure.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
@@ -57,7 +57,7 @@ export function attempt(context: Context, handler: Handler, held: ClaimedJob): A
 }
 
 function logRenewalFailure({ log, failures }: Context, { id, kind }: ClaimedJob, error: unknown): void {
-  if (isRefusedForMove(error)) return
+  if (isRejectedForMove(error)) return
   if (outageOf(error) !== null) failures.failed(kind, error, (text) => `job ${id}: cannot renew its lease: ${text}`)
   else log.warning(`job ${id}: cannot renew its lease: ${String(error)}`)
 }

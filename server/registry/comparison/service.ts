@@ -95,7 +95,7 @@ const inTurn = createFairLimiter({
   waiting: 100,
   waitingPerKey: 20,
   maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many comparisons are waiting. Try again in a moment.', 5),
+  rejection: () => serviceUnavailable('Too many comparisons are waiting. Try again in a moment.', 5),
 })
 
 const line = z.object({

@@ -2,7 +2,7 @@ import { hasSpace, openSideStore, removeUnreferenced, storeContent, trimRows } f
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { db, prepared, type Query } from '../../platform/db/query.ts'
 import { changeRows, readRow } from '../../platform/db/statements.ts'
-import { isRefusedForMove } from '../../platform/db/unavailable.ts'
+import { isRejectedForMove } from '../../platform/db/unavailable.ts'
 import type { BlobStore } from '../../platform/blobs/store.ts'
 import type { Services } from '../../services.ts'
 import { CachedImage } from './entity.ts'
@@ -67,7 +67,7 @@ export async function cacheImage(store: Store, key: string, image: Image | null)
     const [bytes, mediaType] = [image?.content.length ?? 0, image?.mediaType ?? null]
     await database.fork().upsert(CachedImage, { key, sha256, mediaType, bytes, fetchedAt: now(), usedAt: now() })
   } catch (error) {
-    if (!isRefusedForMove(error)) log.warning(`an image could not be cached: ${String(error)}`)
+    if (!isRejectedForMove(error)) log.warning(`an image could not be cached: ${String(error)}`)
   }
 }
 
@@ -82,7 +82,7 @@ async function change({ database, log }: Store, update: Query<unknown>): Promise
   try {
     await changeRows(database.fork(), update)
   } catch (error) {
-    if (!isRefusedForMove(error)) log.warning(`a cached image could not be updated: ${String(error)}`)
+    if (!isRejectedForMove(error)) log.warning(`a cached image could not be updated: ${String(error)}`)
   }
 }
 

@@ -31,7 +31,7 @@ const inTurn = createFairLimiter({
   waiting: 1000,
   waitingPerKey: 100,
   maxWaitMs: 20_000,
-  refusal: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
+  rejection: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
 })
 
 /**

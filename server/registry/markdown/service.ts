@@ -7,7 +7,7 @@ import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
-import { isRefusedForMove } from '../../platform/db/unavailable.ts'
+import { isRejectedForMove } from '../../platform/db/unavailable.ts'
 import { turnKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
@@ -119,7 +119,7 @@ const inTurn = createFairLimiter({
   // The number of texts that a single GraphQL query can request within its cost limit. The bytes per query are limited separately.
   waitingPerKey: 500,
   maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many texts are waiting to be rendered. Try again in a moment.', 5),
+  rejection: () => serviceUnavailable('Too many texts are waiting to be rendered. Try again in a moment.', 5),
 })
 
 /**
@@ -168,7 +168,7 @@ export async function cacheHtml(store: Store, hash: string, html: string | null)
     await em.upsert(RenderedText, { hash, html, bytes: html === null ? 0 : Buffer.byteLength(html), createdAt: now() })
     if (++added % trimEvery === 0) await trimRendered(em, maxBytes)
   } catch (error) {
-    if (!isRefusedForMove(error)) log.warning(`a rendered text could not be cached: ${String(error)}`)
+    if (!isRejectedForMove(error)) log.warning(`a rendered text could not be cached: ${String(error)}`)
   }
 }
 

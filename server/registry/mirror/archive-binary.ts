@@ -6,7 +6,7 @@ import { archiveUrl, splitArchiveName } from '../../platform/pub/package-name.ts
 import { sendStoredArchive } from '../downloads/send.ts'
 import { openMirrored, type PackageState, requireMirror } from './access.ts'
 import { type ArrivingArchive, fetchArchive, fetchWholeArchive } from './archives.ts'
-import { recordVerdicts, refuse } from './decisions.ts'
+import { recordVerdicts, recordRejection } from './decisions.ts'
 import { forgetFile, isMissing, recordUse } from './entries.ts'
 import { countRead } from './health.ts'
 import { findVersion, blockOf, rejectingVerdict } from './render.ts'
@@ -32,7 +32,7 @@ export async function sendArchive(context: Context): Promise<unknown> {
   return sendFetched(context, named, state)
 }
 
-/** Checks a version against the policies as they judge it now, and counts the verdicts. @throws ApiError if a policy refuses it. */
+/** Checks a version against the policies as they judge it now, and counts the verdicts. @throws ApiError if a policy rejects it. */
 export async function obeyPolicies(context: Context, { name, version }: Named, state: PackageState): Promise<void> {
   // Without policies, an archive in the mirror needs no listing. One that is not there is looked up in the listing when it is fetched.
   if (!hasPolicies(context, state.policies)) return
@@ -42,7 +42,7 @@ export async function obeyPolicies(context: Context, { name, version }: Named, s
   if (!block && (listing.isEnforced || !state.archive)) throw unknown(context, `${name} ${version}`)
   if (!block?.hasVerdicts) return
   const verdicts = (await findVersion(listing, version))?.verdicts ?? []
-  if (rejectingVerdict(verdicts)) throw refuse(context, name, version, verdicts)
+  if (rejectingVerdict(verdicts)) throw recordRejection(context, name, version, verdicts)
   recordVerdicts(context, name, version, verdicts)
 }
 

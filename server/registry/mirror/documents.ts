@@ -23,9 +23,9 @@ import {
 import type { KnownAge } from './ages.ts'
 import { documentLimits } from './listing.ts'
 import { reportFaults } from './decisions.ts'
-import { inTurn, pausedError, refuseAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
+import { inTurn, pausedError, rejectAgain, requireNoPause, type SharedWorks, shareTurn, UpstreamPaused, withinLimits } from './limits.ts'
 import { checkInThread } from './threads.ts'
-import { countRead, isAccessRefused, isTemporary, isUnreachable } from './health.ts'
+import { countRead, isAccessRejected, isTemporary, isUnreachable } from './health.ts'
 import { fetchDocument, timesOf } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
@@ -151,7 +151,7 @@ function isCurrent(services: MirrorServices, kind: DocumentKind, entry: Entry | 
  * @throws ApiError ServiceUnavailable also if another instance holds the claim for longer than any request takes.
  */
 async function fetchOrAwait(services: MirrorServices, key: DocumentKey, { caller = '', isFact, newerThan }: Asked): Promise<void> {
-  if (!isFact) refuseAgain(services, caller)
+  if (!isFact) rejectAgain(services, caller)
   await requireNoPause(services).catch((error: unknown) => rejectFetch(services, error))
   const works: SharedWorks<Fetch> = (services.state.mirrorFetches ??= new Map<string, never>())
   const inOwnTurn = (by: string, work: () => Promise<Fetch | undefined>) =>
@@ -186,7 +186,7 @@ async function endFetch(services: MirrorServices, key: DocumentKey, error: unkno
   else await saveFailure(services, key, error instanceof Error ? error.message : String(error))
   reportUnusable(services, key, error)
   // Failures of the server itself are logged once for all documents.
-  if (!isTemporary(error) && !(error instanceof NotFetched && isAccessRefused(error.message)))
+  if (!isTemporary(error) && !(error instanceof NotFetched && isAccessRejected(error.message)))
     services.log.warning(`the upstream server did not send ${pathOf(key)}: ${String(error)}`)
   return rejectFetch(services, error)
 }
@@ -230,7 +230,7 @@ function reportUnusable(services: MirrorServices, key: DocumentKey, error: unkno
 }
 
 const fetchFailed = ({ config }: MirrorServices, failure: string | null | undefined) =>
-  isAccessRefused(failure)
+  isAccessRejected(failure)
     ? serviceUnavailable(`${config.UPSTREAM_URL} refuses access (${failure}).`, 60)
     : serviceUnavailable(`Fetching from ${config.UPSTREAM_URL} failed${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)
 

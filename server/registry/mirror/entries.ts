@@ -1,6 +1,6 @@
 import { db, prepared, type Query } from '../../platform/db/query.ts'
 import { changeRows, readRow } from '../../platform/db/statements.ts'
-import { isRefusedForMove } from '../../platform/db/unavailable.ts'
+import { isRejectedForMove } from '../../platform/db/unavailable.ts'
 import { openSideStore, removeUnreferenced, trimRows } from '../../platform/store/side-store.ts'
 import type { BlobStore } from '../../platform/blobs/store.ts'
 import type { Services } from '../../services.ts'
@@ -206,7 +206,7 @@ async function change({ database, log }: MirrorServices, update: Query<unknown>)
   try {
     await changeRows(database.fork(), update)
   } catch (error) {
-    if (!isRefusedForMove(error)) log.warning(`the mirror could not be updated: ${String(error)}`)
+    if (!isRejectedForMove(error)) log.warning(`the mirror could not be updated: ${String(error)}`)
   }
 }
 

@@ -27,7 +27,7 @@ const openLimiter = () =>
     waiting: 5000,
     waitingPerKey: 1000,
     maxWaitMs: 30_000,
-    refusal: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
+    rejection: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
   })
 
 export const inTurn = openLimiter()
@@ -71,13 +71,13 @@ export async function shareTurn<Result>(
 
 type Limited = Pick<MirrorServices, 'limits' | 'state'>
 
-/** How long at most a refused caller is refused again without looking at the limits, in milliseconds. This keeps refusals cheap. */
-const refusedMs = 5000
+/** How long at most a rejected caller is rejected again without looking at the limits, in milliseconds. This keeps rejections cheap. */
+const rejectedMs = 5000
 
-/** @throws ApiError RateLimitExceeded if the caller was refused a moment ago */
-export function refuseAgain({ state }: Limited, caller: string): void {
-  const refusal = state.mirrorRefusals?.get(caller)
-  if (refusal) throw refusal
+/** @throws ApiError RateLimitExceeded if the caller was rejected a moment ago */
+export function rejectAgain({ state }: Limited, caller: string): void {
+  const rejection = state.mirrorRejections?.get(caller)
+  if (rejection) throw rejection
 }
 
 /**
@@ -93,7 +93,7 @@ export async function withinLimits<Result>(
 ): Promise<Result> {
   const { limits, state } = services
   if (!limits || caller === '') return work()
-  refuseAgain(services, caller)
+  rejectAgain(services, caller)
   const [counted, buckets] = [remembering(state, caller), limits]
   if (!isStranger(caller)) {
     await counted(() => limits.use('mirrorFetch', caller), fetches)
@@ -121,17 +121,17 @@ const remembering =
     } catch (error) {
       const { code, retryAfter } = error as Partial<ApiError>
       if (code !== 'RateLimitExceeded' || retryAfter === undefined) throw error
-      const refusal = rateLimited(retryAfter, what)
-      const refusals = (state.mirrorRefusals ??= new LRUCache<string, ApiError>({ max: 10_000 }))
-      refusals.set(caller, refusal, { ttl: Math.min(retryAfter * 1000, refusedMs) })
-      throw refusal
+      const rejection = rateLimited(retryAfter, what)
+      const rejections = (state.mirrorRejections ??= new LRUCache<string, ApiError>({ max: 10_000 }))
+      rejections.set(caller, rejection, { ttl: Math.min(retryAfter * 1000, rejectedMs) })
+      throw rejection
     }
   }
 
 declare module '../../services.ts' {
   interface State {
-    /** Errors of callers that were refused a moment ago. */
-    mirrorRefusals?: LRUCache<string, ApiError>
+    /** Errors of callers that were rejected a moment ago. */
+    mirrorRejections?: LRUCache<string, ApiError>
     /** Until when the upstream server wants no requests, as far as this process knows. */
     upstreamPausedUntil?: Date
   }

@@ -19,7 +19,7 @@ const largeBytes = 1024 ** 2
 
 const shared = {
   maxWaitMs: 30_000,
-  refusal: () => serviceUnavailable('Too many documents of the upstream server are waiting to be read. Try again in a moment.', 5),
+  rejection: () => serviceUnavailable('Too many documents of the upstream server are waiting to be read. Try again in a moment.', 5),
 }
 const inTurn = createFairLimiter({ ...shared, atOnce: availableParallelism() > 2 ? 2 : 1, waiting: 5000, waitingPerKey: 1000 })
 // Waiting documents are in memory.

@@ -5,7 +5,7 @@ import { ownTurn } from '../../platform/http/turn-end.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
 import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
 import type { MirrorServices } from './entries.ts'
-import { accessRefused, healthOf, measured, withOutageLog } from './health.ts'
+import { accessRejected, healthOf, measured, withOutageLog } from './health.ts'
 import { heedPause } from './limits.ts'
 
 /** Limits of requests to the upstream server. Times are in milliseconds. */
@@ -49,7 +49,7 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
       const status = answer.statusCode ?? 0
       if (status === 304 && etag !== null) return { status }
       if (status === 404 || status === 410) return { status: 404 }
-      if (status === 401 || status === 403) throw accessRefused(config, status)
+      if (status === 401 || status === 403) throw accessRejected(config, status)
       if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
       return {
         status,

@@ -64,7 +64,7 @@ const inTurn = createFairLimiter({
   waiting: 100,
   waitingPerKey: 10,
   maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many files are waiting to be checked. Try again in a moment.', 5),
+  rejection: () => serviceUnavailable('Too many files are waiting to be checked. Try again in a moment.', 5),
 })
 
 const answer = z.union([

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
 import { requestFile, reasonOf, type Download } from '../archive-site.ts'
-import { InstallRefused, inMegabytes, requireFreeSpace, unpackedFactor } from '../platform.ts'
+import { InstallRejected, inMegabytes, requireFreeSpace, unpackedFactor } from '../platform.ts'
 import type { ProxySettings } from '../../../platform/outbound/proxy.ts'
 import { type Pace, watchPace } from '../../../platform/outbound/request.ts'
 import type { Track } from './track.ts'
@@ -25,7 +25,7 @@ type Wanted = Download & { pace: Pace; proxies: ProxySettings }
 
 /**
  * Downloads an archive to `path` and verifies its SHA-256. Resumes partial downloads, as long as each connection transfers at least `pace.bytes`.
- * @throws InstallRefused for a missing archive, another SHA-256, or too little disk space; Error for temporary failures.
+ * @throws InstallRejected for a missing archive, another SHA-256, or too little disk space; Error for temporary failures.
  */
 export async function download(
   config: Settings,
@@ -43,7 +43,7 @@ export async function download(
     } catch (error) {
       track.signal.throwIfAborted()
       const after = await sizeOf(part)
-      if (error instanceof InstallRefused || after < before + pace.bytes) throw error
+      if (error instanceof InstallRejected || after < before + pace.bytes) throw error
       track.addLine(`The connection broke after ${inMegabytes(after)} (${reasonOf(error)}). Resuming from there.`)
       before = after
     }
@@ -101,7 +101,7 @@ async function open(wanted: Wanted, part: string, signal: AbortSignal) {
 /** Validates a response, and stores its validator for a later resume. `size`: bytes on disk. Returns where the body starts in the file. */
 async function describeBody(body: IncomingMessage, { url, sha256 }: Wanted, part: string, size: number) {
   const { statusCode: status, headers } = body
-  if (status === 404 || status === 410) throw new InstallRefused(`The archive no longer exists: ${url} answered ${status}.`)
+  if (status === 404 || status === 410) throw new InstallRejected(`The archive no longer exists: ${url} answered ${status}.`)
   const [, first, all] = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers['content-range'] ?? '') ?? []
   if (size > 0 && (status === 416 || (status === 206 && Number(first) !== size))) {
     await rm(part, { force: true })
@@ -138,11 +138,11 @@ async function verify(part: string, { url, sha256 }: Download, wasResumed: boole
   await rm(part, { force: true })
   // The message omits the actual hash: it would let an administrator identify content that only the server can read.
   const message = `The SHA-256 of ${url} does not match ${sha256}, the value published by the archive.`
-  throw wasResumed ? new Error(message) : new InstallRefused(`${message} The download was deleted.`)
+  throw wasResumed ? new Error(message) : new InstallRejected(`${message} The download was deleted.`)
 }
 
 function requireLength(bytes: number, most: number): void {
-  if (bytes > most) throw new InstallRefused(`The archive is larger than the expected ${most} bytes. The download was deleted.`)
+  if (bytes > most) throw new InstallRejected(`The archive is larger than the expected ${most} bytes. The download was deleted.`)
 }
 
 async function originOf(part: string): Promise<z.infer<typeof origin> | null> {

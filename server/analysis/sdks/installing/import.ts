@@ -18,7 +18,7 @@ type Found = { kind: SdkKind; version: string; channel: SdkChannel }
 
 /**
  * Copies an SDK archive from a local file, and enqueues its install job, which a running server picks up immediately. @throws ApiError InvalidInput
- * when the file is not an SDK archive; Conflict while the SDK is being installed; InstallRefused without enough disk space.
+ * when the file is not an SDK archive; Conflict while the SDK is being installed; InstallRejected without enough disk space.
  */
 export async function importSdk({ em, config }: Import, path: string, now: Date): Promise<SdkInstall> {
   const found = await inspect(path)

@@ -13,7 +13,7 @@ import {
   isOutOfSpace,
   requireFreeSpace,
   unpackedFactor,
-  InstallRefused,
+  InstallRejected,
   attemptFolder,
 } from '../platform.ts'
 import { prepare } from './prepare.ts'
@@ -22,7 +22,7 @@ import { exists, pathsOf } from '../ready.ts'
 import { findRelease } from '../releases.ts'
 import { Track } from './track.ts'
 import { runTask } from '../unpack/run-task.ts'
-import { diskFullMessage, UnpackRefused } from '../unpack/folder.ts'
+import { diskFullMessage, UnpackRejected } from '../unpack/folder.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { Job } from '../../../platform/jobs/entity.ts'
 
@@ -98,10 +98,10 @@ async function runSteps(services: Services, track: Track): Promise<void> {
 async function fetchArchive(services: Services, path: string, track: Track): Promise<void> {
   const { install } = track
   if (install.importedSha256)
-    throw new InstallRefused(`The imported archive no longer exists. Import it again: ${adminCommand} import-sdk <file>`)
+    throw new InstallRejected(`The imported archive no longer exists. Import it again: ${adminCommand} import-sdk <file>`)
   await track.begin('downloading', `Downloading ${sdkTitle(install)} (${install.channel}, ${install.platform}) …`)
   const found = await findRelease(services, install)
-  if (!found) throw new InstallRefused(noRelease(install))
+  if (!found) throw new InstallRejected(noRelease(install))
   track.addLine(found.url)
   await download(services.config, found, path, track)
 }
@@ -110,7 +110,7 @@ async function unpack({ config }: Services, { archive, unpacking, path }: Return
   const { kind, importedSha256 } = track.install
   await track.begin('extracting', 'Unpacking …')
   if (importedSha256 && (await runTask({ do: 'hash', archive }, z.string(), { signal: track.signal })) !== importedSha256)
-    throw new InstallRefused(`The imported archive changed on disk. Import it again: ${adminCommand} import-sdk <file>`)
+    throw new InstallRejected(`The imported archive changed on disk. Import it again: ${adminCommand} import-sdk <file>`)
   await requireFreeSpace(config, unpackedFactor * (await stat(archive)).size)
   const top = kind === 'dart' ? 'dart-sdk' : 'flutter'
   const task = {
@@ -151,7 +151,7 @@ async function markReady(
 const markFailed = ({ database }: Services, { id, generation }: SdkInstall, reason: string): Promise<number> =>
   database.fork().nativeUpdate(SdkInstall, { id, generation }, { status: 'failed', errorMessage: reason.slice(0, 1000) })
 
-const isFinal = (error: unknown): boolean => error instanceof InstallRefused || error instanceof UnpackRefused || isOutOfSpace(error)
+const isFinal = (error: unknown): boolean => error instanceof InstallRejected || error instanceof UnpackRejected || isOutOfSpace(error)
 
 function reasonOf(error: unknown): string {
   if (isOutOfSpace(error)) return diskFullMessage

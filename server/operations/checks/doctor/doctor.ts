@@ -19,7 +19,7 @@ import { SdkInstall } from '../../../analysis/sdks/entity.ts'
 import { isUsable } from '../../../analysis/sdks/ready.ts'
 import { sdkTitle } from '../../../analysis/sdks/service.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
-import { accessRefused } from '../../../registry/mirror/health.ts'
+import { accessRejected } from '../../../registry/mirror/health.ts'
 import { requestUpstream } from '../../../registry/mirror/upstream.ts'
 import { describeRoute } from '../../../platform/outbound/proxy.ts'
 import { bucketUrl } from '../../../platform/blobs/s3/settings.ts'
@@ -181,7 +181,7 @@ async function checkUpstream(config: Config): Promise<Check[]> {
     })
     answer.destroy()
     const status = answer.statusCode ?? 0
-    if (status === 401 || status === 403) return [warning('mirror', `${accessRefused(config, status).message}.`)]
+    if (status === 401 || status === 403) return [warning('mirror', `${accessRejected(config, status).message}.`)]
     if (status < 500) return [passed('mirror', `The upstream server ${UPSTREAM_URL} answers (status ${status}).`)]
     return [warning('mirror', `The upstream server ${UPSTREAM_URL} answers with status ${status}.`, advice)]
   } catch (error) {

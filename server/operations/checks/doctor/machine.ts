@@ -81,7 +81,7 @@ function isOlder(given: string, needed: string): boolean {
 /** Above this difference, users notice: sign-ins and tokens expire too early or too late. */
 const noticedMs = 5000
 /** Above this difference, S3 services reject requests or soon will. */
-const refusedMs = 5 * 60_000
+const rejectedMs = 5 * 60_000
 
 /** Checks this machine's clock against others. Values are the milliseconds by which this machine is ahead; null if unknown. */
 export function clockOf(ahead: Record<string, number | null>): Check[] {
@@ -90,7 +90,7 @@ export function clockOf(ahead: Record<string, number | null>): Check[] {
   const worst = Math.max(...known.map(({ ms }) => Math.abs(ms)))
   const message = `Clock comparison: ${known.map(({ of, ms }) => `this machine is ${difference(ms)} the ${of}`).join(', ')}.`
   if (worst < noticedMs) return [passed('clocks', message)]
-  return [(worst < refusedMs ? warning : failed)('clocks', message, 'Synchronize the clocks of all machines with NTP.')]
+  return [(worst < rejectedMs ? warning : failed)('clocks', message, 'Synchronize the clocks of all machines with NTP.')]
 }
 
 function difference(ms: number): string {

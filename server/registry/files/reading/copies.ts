@@ -115,7 +115,7 @@ const inTurn = createFairLimiter({
   waiting: 1000,
   waitingPerKey: 100,
   maxWaitMs: 30_000,
-  refusal: () => serviceUnavailable('Too many archives are waiting to be unpacked. Try again in a moment.', 5),
+  rejection: () => serviceUnavailable('Too many archives are waiting to be unpacked. Try again in a moment.', 5),
 })
 
 /** Makes a copy. If too many files are open, closes all copies without readers and tries once more. */

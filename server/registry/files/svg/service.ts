@@ -52,5 +52,5 @@ const inTurn = createFairLimiter({
   waiting: 1000,
   waitingPerKey: 200,
   maxWaitMs: 10_000,
-  refusal: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
+  rejection: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
 })

@@ -35,7 +35,7 @@ const inTurn = createFairLimiter({
   waiting: 1000,
   waitingPerKey: 100,
   maxWaitMs: 20_000,
-  refusal: () => serviceUnavailable('Too many images are being fetched. Try again in a moment.', 5),
+  rejection: () => serviceUnavailable('Too many images are being fetched. Try again in a moment.', 5),
 })
 
 type Caller = Pick<Context, 'caches' | 'config' | 'database' | 'limits' | 'log' | 'now' | 'state' | 'viewer' | 'ip'>
