@@ -13,7 +13,7 @@ import { counted } from '../shared/format.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-export const severities = {
+export const advisorySeverities = {
   LOW: { label: 'Low', color: 'info' },
   MODERATE: { label: 'Moderate', color: 'warning' },
   HIGH: { label: 'High', color: 'error' },

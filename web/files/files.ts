@@ -89,4 +89,4 @@ export function entriesIn(files: readonly ListedFile[], folder: string) {
 }
 
 /** Returns the last part of a path. */
-export const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
+export const fileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)

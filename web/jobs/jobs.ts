@@ -48,7 +48,7 @@ export const kindLabel = ({ kind }: Pick<JobRowFragment, 'kind'>): string => job
 const sdkKinds: Record<SdkKind, string> = { DART: 'Dart', FLUTTER: 'Flutter' }
 
 /** Returns what a job is about in words, such as a version, an SDK or a publisher; an empty string if it has no name or no longer exists. */
-export function subjectOf(job: JobRowFragment): string {
+export function jobSubject(job: JobRowFragment): string {
   const { subject, version, sdk } = job
   if (version?.package) return `${version.package.name} ${version.version}`
   if (sdk) return `${sdkKinds[sdk.kind]} ${sdk.version}`
@@ -56,10 +56,10 @@ export function subjectOf(job: JobRowFragment): string {
 }
 
 /** Returns the kind and the subject of a job, for labels and messages. */
-export const jobTitle = (job: JobRowFragment) => [kindLabel(job), subjectOf(job)].filter(Boolean).join(': ')
+export const jobTitle = (job: JobRowFragment) => [kindLabel(job), jobSubject(job)].filter(Boolean).join(': ')
 
 /** Returns the phase and the progress of a job, in bytes for downloads. For a failed job, the phase shows where it failed. */
-export function progressOf(job: JobRowFragment): string {
+export function jobProgress(job: JobRowFragment): string {
   const { done, total, phase, state } = job
   const amount = isSdkInstall(job) ? bytes : count
   const words = phase && state !== 'DONE' ? (phases[phase] ?? phase) : ''
@@ -111,7 +111,7 @@ export const useCancelJob = () => useMutation(CancelJobDocument)
 export const useRetryJob = () => useMutation(RetryJobDocument)
 
 /** Returns the progress of a job from 0 to 100, or undefined if it is unknown. */
-export const percentOf = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
+export const jobPercent = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
   total ? Math.min(100, Math.floor((100 * done) / total)) : undefined
 
 export type JobGroup = NonNullable<JobGroupsQuery['jobGroups']>[number]

@@ -11,7 +11,7 @@ import {
 import { useMutation, useQuery } from '../graphql.ts'
 import { usePackageParams, useShownVersion } from '../package/package.ts'
 import { useLive } from '../shared/live.ts'
-import { isInProgress } from './score-labels.ts'
+import { isBeingScored } from './score-labels.ts'
 
 type AnalysisState = Pick<VersionDetailsFragment, 'version'> & {
   score: Pick<ScoreStateFragment, 'status' | 'finishedAt' | 'awaitsPana'>
@@ -25,7 +25,7 @@ export function useScoreChanges(name: () => string, version: () => VersionDetail
   useLive(VersionScoreChangedDocument, () => ({ name: name(), version: version()?.version ?? '0.0.0' }), {
     isWanted: () => {
       const { score, apiDocumentation } = version() ?? {}
-      return score !== undefined && (isInProgress(score.status) || score.awaitsPana || isInProgress(apiDocumentation?.state ?? ''))
+      return score !== undefined && (isBeingScored(score.status) || score.awaitsPana || isBeingScored(apiDocumentation?.state ?? ''))
     },
     changed: ({ versionScoreChanged }) => {
       const shown = version()

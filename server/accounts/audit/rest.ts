@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Data, route } from '../../platform/rest/route.ts'
-import { type Reference, textOf } from '../users/refs.ts'
+import { type Reference, referencedUser } from '../users/refs.ts'
 import { exportedAs, csv, ndjson } from './export.ts'
 import { agent, agentSchema, nextBefore } from './refs.ts'
 
@@ -47,7 +47,7 @@ export const auditRoutes = [
 ]
 
 function filterOf({ actor, user, before, ...filter }: Data): Data {
-  return { ...filter, actor: textOf(actor as Reference), user: textOf(user as Reference), olderThan: before }
+  return { ...filter, actor: referencedUser(actor as Reference), user: referencedUser(user as Reference), olderThan: before }
 }
 
 function answer({ nodes, pageInfo }: Connection) {

@@ -4,11 +4,11 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { newestByDefault } from '../../platform/graphql/types.ts'
 import { replacedBy } from '../../platform/graphql/former-schema.ts'
 import { loadUser } from '../users/service.ts'
-import { UserRef, UserReference, textOf } from '../users/refs.ts'
+import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 import { AuditEntry, deletedUser } from './entity.ts'
 import { listAuditEntries } from './list.ts'
 import { AuditEntryRef } from './refs.ts'
-import { canSeeAddress, visibleEntries, securityOf } from './policy.ts'
+import { canSeeAddress, visibleEntries, securityFilter } from './policy.ts'
 import { belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import { z } from 'zod'
 import { connectionOf, payload } from '../../platform/graphql/payload.ts'
@@ -91,7 +91,7 @@ builder.queryField('auditEntries', (t) =>
         direction: t.arg(newestByDefault),
       },
       resolve: (_root, { actedBy, affectedUser, ...args }, { em }) => {
-        const people = { actor: textOf(actedBy) ?? args.actor, user: textOf(affectedUser) ?? args.user }
+        const people = { actor: referencedUser(actedBy) ?? args.actor, user: referencedUser(affectedUser) ?? args.user }
         return listAuditEntries(em, { ...args, ...people }, args)
       },
     },
@@ -109,7 +109,7 @@ builder.objectField(UserRef, 'securityHistory', (t) =>
         'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for other users than its owner and administrators. A token needs the scope WRITE.',
       args: { direction: t.arg(newestByDefault) },
       resolve: (user, args, context) =>
-        canSeeBelongings(context, user) ? newestFirst(context.em, AuditEntry, securityOf(user.id), args) : null,
+        canSeeBelongings(context, user) ? newestFirst(context.em, AuditEntry, securityFilter(user.id), args) : null,
     },
     connectionOf(AuditEntryRef),
   ),

@@ -56,14 +56,14 @@ export function readAuthorization(query: Parameters): RequestedAuthorization {
   if (required(query, 'code_challenge_method') !== 'S256') throw new OauthError('invalid_request', 'code_challenge_method must be S256.')
   if (!/^[\w-]{43}$/.test(codeChallenge))
     throw new OauthError('invalid_request', 'code_challenge must be a SHA-256 in base64url: 43 characters.')
-  const state = stateOf(query)
+  const state = stateParameter(query)
   if (query.state !== undefined && state === undefined)
     throw new OauthError('invalid_request', 'state must be given once, in at most 1000 printable ASCII characters.')
   return { redirectUri: required(query, 'redirect_uri'), state: state ?? '', codeChallenge, scopes: readScopes(optional(query, 'scope')) }
 }
 
 /** Returns the `state` parameter if it can be returned to the client (RFC 6749 appendix A.5). */
-export const stateOf = ({ state }: Parameters): string | undefined =>
+export const stateParameter = ({ state }: Parameters): string | undefined =>
   typeof state === 'string' && /^[\x20-\x7e]{1,1000}$/.test(state) ? state : undefined
 
 /** Returns an optional parameter. Empty counts as absent (RFC 6749 §3.1). @throws OauthError when it is repeated. */

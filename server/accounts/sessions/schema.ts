@@ -3,7 +3,7 @@ import { encodeGlobalID } from '@pothos/plugin-relay'
 import { formerly } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
 import { connectionOrders, newestByDefault } from '../../platform/graphql/types.ts'
-import { UserRef, UserReference, textOf } from '../users/refs.ts'
+import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 import { belongingsScope, visibleBelongings, canSeeBelongings } from '../users/policy.ts'
 import { Session } from './entity.ts'
 import {
@@ -152,7 +152,7 @@ builder.queryField('sessions', (t) =>
         ...sessionOrders.args,
       },
       resolve: (_root, args, { em, now }) =>
-        listAllSessions(em, { ...args, user: textOf(args.user) }, sessionOrders.sortOf(args), { ...args, now: now() }),
+        listAllSessions(em, { ...args, user: referencedUser(args.user) }, sessionOrders.sortOf(args), { ...args, now: now() }),
     },
     connectionOf(SessionRef),
   ),

@@ -4,7 +4,7 @@ import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication } from '../../errors.ts'
 import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
 import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
-import { countFailures, networksOf, turnKey } from '../../platform/http/limits.ts'
+import { countFailures, networksOf, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { User } from '../users/entity.ts'
@@ -33,7 +33,9 @@ export async function signIn(context: Context, input: { email: string; password:
   const key = emailKey(input.email)
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
   const account = sha256(key)
-  const { user, ...caller } = await inTurn(turnKey(context.ip), () => lookUp(context, key, account), { sources: networksOf(context.ip) })
+  const { user, ...caller } = await inTurn(fairQueueKey(context.ip), () => lookUp(context, key, account), {
+    sources: networksOf(context.ip),
+  })
   const { origin } = caller
   const attempt = () => begin(context, user, { ...caller, password: input.password })
   const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)

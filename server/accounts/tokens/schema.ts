@@ -11,7 +11,7 @@ import { TokenScope } from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
 import { createToken, listTokens, type TokenOrder } from './service.ts'
 import { loadUser } from '../users/service.ts'
-import { UserRef, UserReference, textOf } from '../users/refs.ts'
+import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 
 const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
@@ -147,7 +147,7 @@ builder.queryField('accessTokens', (t) =>
         }),
         ...tokenOrders.args,
       },
-      resolve: (_root, args, { em }) => listTokens(em, { ...args, user: textOf(args.user) }, args, tokenOrders.sortOf(args)),
+      resolve: (_root, args, { em }) => listTokens(em, { ...args, user: referencedUser(args.user) }, args, tokenOrders.sortOf(args)),
     },
     connectionOf(AccessTokenRef),
   ),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { frame, type Page } from './frame.ts'
 import { compareNames, Html, html } from './html.ts'
-import { anchorOf, hasPage, type Place } from './site.ts'
+import { declarationAnchor, hasPage, type Place } from './site.ts'
 import { addressFrom, type PageContext } from './view.ts'
 
 /** An entry of the search index: name, kind, name of the enclosing element, and URL. */
@@ -57,7 +57,7 @@ function membersOf(place: Place, path: string): Symbol[] {
   const isListed = ({ name: member, kind }: Place['members'][number]) => kind !== 'constructor' || member !== name
   return place.members
     .filter(isListed)
-    .map((member): Symbol => [member.name, member.kind, name, addressFrom(path, { path: place.path, anchor: anchorOf(member) })])
+    .map((member): Symbol => [member.name, member.kind, name, addressFrom(path, { path: place.path, anchor: declarationAnchor(member) })])
 }
 
 /** Escapes characters that could end the script element. */

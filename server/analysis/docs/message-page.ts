@@ -4,7 +4,7 @@ import type { ApiError } from '../../errors.ts'
 import { challenge } from '../../platform/http/failures.ts'
 import { noStore, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { basePath, publicUrl } from '../../platform/http/public-url.ts'
-import { type FoundVersion, type ShownState, stateOf, areDocsOn } from './service.ts'
+import { type FoundVersion, type ShownState, shownState, areDocsOn } from './service.ts'
 import type { FastifyReply } from 'fastify'
 import { cacheControlOf } from '../../platform/access/audience.ts'
 
@@ -87,7 +87,7 @@ export async function sendNotGenerated(context: Context, name: string, { version
   return sendMessage(context, {
     status: 404,
     title: `${name} ${version} has no documentation yet`,
-    text: texts[stateOf(docs, await areDocsOn(context), isAwaited)],
+    text: texts[shownState(docs, await areDocsOn(context), isAwaited)],
     links: [toPackage(name, version)],
   })
 }

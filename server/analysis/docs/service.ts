@@ -77,7 +77,7 @@ export const loadDocs = batched<KnownDocs>(async (em, ids) => {
 export type ShownState = KnownDocs['state'] | 'disabled' | 'not_analyzed'
 
 /** Returns the state shown to users, given whether documentation is switched on and whether an analysis is queued. */
-export function stateOf(docs: KnownDocs | null, isOn: boolean, isAwaited: boolean): ShownState {
+export function shownState(docs: KnownDocs | null, isOn: boolean, isAwaited: boolean): ShownState {
   if (docs) return docs.state
   if (!isOn) return 'disabled'
   return isAwaited ? 'pending' : 'not_analyzed'

@@ -40,7 +40,7 @@ type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
 export const unpackedFactor = 4
 
 /** Checks that `bytes` fit on the disk in addition to the reserve (MIN_FREE_BYTES). @throws InstallRejected */
-export async function requireFreeSpace(config: Settings, bytes: number): Promise<void> {
+export async function requireSdkSpace(config: Settings, bytes: number): Promise<void> {
   const free = await freeBytes(config)
   if (free >= bytes + config.MIN_FREE_BYTES) return
   throw new InstallRejected(
@@ -71,7 +71,7 @@ export async function listFolders(config: Pick<Config, 'DATA_DIR'>): Promise<Att
 }
 
 /** Deletes the folder of an attempt, first its mark, so that processes stop using the SDK. @throws RangeError for an unsafe id. */
-export async function removeFolder(config: Pick<Config, 'DATA_DIR'>, attempt: Attempt): Promise<void> {
+export async function removeSdkFolder(config: Pick<Config, 'DATA_DIR'>, attempt: Attempt): Promise<void> {
   const folder = attemptFolder(config, attempt)
   await rm(join(folder, markName), { force: true })
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })

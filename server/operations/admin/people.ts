@@ -124,7 +124,7 @@ function parsed(shape: typeof address, text: string | undefined, what: string): 
 }
 
 /** Sets a one-time password, also for the owner, and ends the account's sessions but not its tokens. Throws NotFound. */
-export async function resetPassword({ em, config }: Operation, email = ''): Promise<Outcome> {
+export async function resetPasswordByEmail({ em, config }: Operation, email = ''): Promise<Outcome> {
   const user = await person(em, email)
   const password = generatePassword()
   const passwordHash = await hashPassword({ config, ip: 'operator' }, password)

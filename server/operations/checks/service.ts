@@ -82,7 +82,7 @@ export async function requireWritable(database: Services['database'], timeoutMs:
 }
 
 /** Returns the effective configuration with secrets masked, and explanations for values that weaken security. */
-export function settingsOf({ config }: Pick<Services, 'config'>) {
+export function describeSettings({ config }: Pick<Services, 'config'>) {
   const weak = weakSettings(config)
   return describeConfig(config).map((line) => {
     const end = line.indexOf('=')

@@ -10,7 +10,7 @@ import { conflict, notFound } from '../../errors.ts'
 import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { Job } from '../../platform/jobs/entity.ts'
-import { cancelInstall, installKind, lockInstall } from '../../analysis/sdks/service.ts'
+import { cancelInstall, sdkInstallKind, lockInstall } from '../../analysis/sdks/service.ts'
 
 builder.mutationField('cancelJob', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
@@ -33,14 +33,14 @@ async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): 
   const { kind, subject } = await findJob(em, id)
   await em.fork().transactional(async (inner) => {
     // Lock the install before its job, in the same order as the start of an install.
-    if (kind === installKind) await lockInstall(inner, subject)
+    if (kind === sdkInstallKind) await lockInstall(inner, subject)
     const job = await lockJob(inner, id)
     if (job.state !== 'queued' && job.state !== 'running')
       throw conflict(`Only queued or running jobs can be cancelled. This job is ${job.state}.`)
     const error = `Cancelled by ${viewer.displayName}.`
     if (job.state === 'queued') inner.remove(job)
     else inner.assign(job, { state: 'failed', lease: null, leasedUntil: null, finishedAt: now(), error })
-    if (kind === installKind) await cancelInstall(inner, job, error, now())
+    if (kind === sdkInstallKind) await cancelInstall(inner, job, error, now())
     audit(inner, { kind: 'server.job_cancelled', actor: viewer, summary: `Cancelled the job ${job.kind} of ${job.subject}`, ip })
   })
 }

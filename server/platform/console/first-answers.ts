@@ -69,7 +69,7 @@ export function firstAnswerer(services: Services, schema: GraphQLSchema, documen
 }
 
 /** Whether an answer shows that the subject of the page does not exist, or that the caller cannot see it. */
-export function isMissing({ data, required = [] }: Answer): boolean {
+export function lacksSubject({ data, required = [] }: Answer): boolean {
   let objects = [data]
   for (const names of required) {
     objects = objects

@@ -13,7 +13,7 @@ import { basePath } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
 import { isBrowsingOn } from '../access/audience.ts'
 import type { TrustedDocuments } from '../graphql/trusted-documents.ts'
-import { type FirstAnswers, firstAnswerer, isMissing } from './first-answers.ts'
+import { type FirstAnswers, firstAnswerer, lacksSubject } from './first-answers.ts'
 import { pageHead, type PageSummarizer } from './page-head.ts'
 import { readPageIndex } from './page-index.ts'
 import { mountSiteFiles, siteFiles } from './site-files.ts'
@@ -101,7 +101,7 @@ export function consoleSender(services: Services, { schema, documents, summarize
     const files = known.isComplete ? needs.files : known.isSignedIn ? [] : pages.needsOf('/login', '').files
     const head = await pageHead(services, path, summarize)
     return reply
-      .code(isPage && !known.answers.some(isMissing) ? 200 : 404)
+      .code(isPage && !known.answers.some(lacksSubject) ? 200 : 404)
       .type('text/html; charset=utf-8')
       .header('content-security-policy', policy)
       .header('cache-control', known.answers.length > 0 ? noStore : 'no-cache')

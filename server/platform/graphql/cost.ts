@@ -24,7 +24,7 @@ import {
 } from 'graphql'
 import { invalidInput } from '../../errors.ts'
 import type { Context } from '../access/context.ts'
-import { turnKey } from '../http/limits.ts'
+import { fairQueueKey } from '../http/limits.ts'
 import { createFairLimiter } from '../threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../threads/slices.ts'
 
@@ -155,5 +155,5 @@ export function executeInTurn<Result>(
     await yieldToEventLoop()
     return await execute()
   }
-  return cost > expensiveFrom ? inTurn(viewer?.id ?? turnKey(ip), work) : work()
+  return cost > expensiveFrom ? inTurn(viewer?.id ?? fairQueueKey(ip), work) : work()
 }

@@ -44,7 +44,7 @@ const rulesOf = (scopes: object) => Object.entries(scopes).map(([name, value]) =
 const loosestOf = (rules: CallerRule[]) => strictestFirst.filter((rule) => rules.includes(rule)).slice(-1)
 
 /** Returns OpenAPI's security requirements of an endpoint. `token` lists the required scope; `further` names additional schemes. */
-export function securityOf(rule: CallerRule, further: Record<string, boolean | undefined> = {}): object[] {
+export function securityRequirements(rule: CallerRule, further: Record<string, boolean | undefined> = {}): object[] {
   if (rule === 'open') return []
   if (rule === 'session') return [{ session: [] }]
   const scope = {

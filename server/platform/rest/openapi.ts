@@ -16,8 +16,8 @@ import { statusOf } from '../../errors.ts'
 import { rootFields } from '../graphql/caller-check.ts'
 import { version } from '../config/version.ts'
 import { cookieName } from '../http/cookies.ts'
-import { callerRule, rejections, rejectionsOf, securityOf } from './documented-errors.ts'
-import { answerSchema, described, inputSchema, type Json, producedSchema, zodSchema } from './json-schema.ts'
+import { callerRule, rejections, rejectionsOf, securityRequirements } from './documented-errors.ts'
+import { responseSchema, described, inputSchema, type Json, producedSchema, zodSchema } from './json-schema.ts'
 import { compileOperation } from './operation.ts'
 import type { BinaryRoute, ErrorStatus, Route } from './route.ts'
 
@@ -113,14 +113,14 @@ function describeOperation(schema: GraphQLSchema, route: Route, used: Map<string
   const extensions = rootFields(schema, definition).map((field) => field.extensions)
   const { parameters, requestBody } = requestOf(schema, route, definition)
   const content = {
-    [route.pub ? pubJson : json]: { schema: answerSchema(fields, route) },
+    [route.pub ? pubJson : json]: { schema: responseSchema(fields, route) },
     ...Object.fromEntries((route.alternatives ?? []).map(({ type }) => [type, { schema: { type: 'string' } }])),
   }
   const further = typeof route.answer === 'object' && 'from' in route.answer ? (route.answer.statuses ?? {}) : {}
   return {
     summary: route.summary ?? '',
     operationId: operationId(route),
-    security: securityOf(rule, { uploadKey: route.identifyByKey !== undefined }),
+    security: securityRequirements(rule, { uploadKey: route.identifyByKey !== undefined }),
     ...(parameters.length && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {
@@ -201,7 +201,7 @@ function describeBinary(schema: GraphQLSchema, route: BinaryRoute, used: Map<str
   return {
     summary: route.summary,
     operationId: operationId(route),
-    security: securityOf(route.access, { basic: route.basic, uploadKey: route.identifyByKey !== undefined }),
+    security: securityRequirements(route.access, { basic: route.basic, uploadKey: route.identifyByKey !== undefined }),
     ...(inPath.length + inQuery.length && { parameters: [...inPath, ...inQuery] }),
     ...(route.consumes && { requestBody: { required: true, content: Object.fromEntries(route.consumes.map((type) => [type, {}])) } }),
     responses: {

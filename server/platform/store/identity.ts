@@ -59,11 +59,11 @@ export async function adoptStore(em: EntityManager, blobs: BlobStore, record: (e
 }
 
 /** Returns the id that the database shares with its store, or null if it has none. */
-export const databaseId = (em: EntityManager): Promise<string | null> => readSettingIn(em, storeId)
+export const readStoreId = (em: EntityManager): Promise<string | null> => readSettingIn(em, storeId)
 
 /** Returns whether the store still belongs to this database. */
 export async function isOwnStore(em: EntityManager, blobs: BlobStore): Promise<boolean> {
-  const id = await databaseId(em)
+  const id = await readStoreId(em)
   return id !== null && (await blobs.identity()) === id
 }
 

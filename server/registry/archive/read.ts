@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { packageRejected } from '../../errors.ts'
-import { documentRank, mayBeExample, type RootDocument, rootDocuments, type TextFile, textOf } from './documents.ts'
+import { documentRank, mayBeExample, type RootDocument, rootDocuments, type TextFile, decodeText } from './documents.ts'
 import { gzipStages, isBrokenDeflate, unzipWhole } from './gzip.ts'
 import { addPath, type ArchiveFile, archiveTree, type ArchiveTree, plainPath } from './path.ts'
 import { quoted, rejectArchive } from './reject.ts'
@@ -141,7 +141,7 @@ function keep(kept: Kept, limit: number) {
 }
 
 function finish({ limits, files, manifest, documents, examples }: Reading): ArchiveContents {
-  const document = (kept: Kept): TextFile => ({ path: kept.path, text: textOf(Buffer.concat(kept.chunks), limits.documentBytes) })
+  const document = (kept: Kept): TextFile => ({ path: kept.path, text: decodeText(Buffer.concat(kept.chunks), limits.documentBytes) })
   const found = (kind: RootDocument) => {
     const kept = documents.get(kind)
     return kept ? document(kept) : null

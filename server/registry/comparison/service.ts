@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { turnKey } from '../../platform/http/limits.ts'
+import { fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
 import { compareParsed, parseVersion, type Version } from '../../platform/pub/version.ts'
@@ -9,7 +9,7 @@ import type { PackageVersion } from '../packages/entity.ts'
 import { loadPackage } from '../packages/service.ts'
 import { versionIn } from '../packages/versions/releases.ts'
 import { findVersion, previousVersion } from '../packages/versions/service.ts'
-import { listFiles, readFile } from '../files/service.ts'
+import { listFiles, readPackageFile } from '../files/service.ts'
 import type { DiffTask, TextDiff } from './diff-texts.ts'
 import { compareFiles, type FileChange } from './file-changes.ts'
 
@@ -76,7 +76,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** Returns the text of a file, or null if it is binary: not UTF-8, or with a NUL character, as in Git. */
 async function readText(context: Context, version: PackageVersion, path: string): Promise<string | null> {
-  const found = await readFile(context, version, path)
+  const found = await readPackageFile(context, version, path)
   if (!found || found.content.includes(0)) return null
   try {
     return decoder.decode(found.content)
@@ -120,7 +120,7 @@ const answer = z
  * @throws ApiError ServiceUnavailable when too many comparisons are waiting, or no thread can be started.
  */
 async function diffInThread(context: Context, task: DiffTask): Promise<TextDiff | null> {
-  const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(task))
+  const work = inTurn(context.viewer?.id ?? fairQueueKey(context.ip), () => ask(task))
   try {
     return answer.parse(await (context.budget?.uncounted(work) ?? work))
   } catch (error) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { turnKey } from '../../platform/http/limits.ts'
+import { fairQueueKey } from '../../platform/http/limits.ts'
 import { loadSharp } from '../../platform/pictures/convert.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { isShowable, maxPixels } from '../files/dimensions.ts'
@@ -60,7 +60,7 @@ type Wanted = { path: string; size: ThumbnailSize; key: string }
 
 async function make(context: Context, archive: VersionArchive, { path, size, key }: Wanted): Promise<Image | null> {
   // The file is read in turn, so that waiting requests hold no images in memory.
-  const image = await inTurn(context.viewer?.id ?? turnKey(context.ip), () => readAndShrink(context, archive, path, size))
+  const image = await inTurn(context.viewer?.id ?? fairQueueKey(context.ip), () => readAndShrink(context, archive, path, size))
   // A missing file takes no place in the cache.
   if (image === 'missing') return null
   await cacheImage(context, key, image)

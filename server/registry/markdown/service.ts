@@ -8,7 +8,7 @@ import type { Context } from '../../platform/access/context.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { isRejectedForMove } from '../../platform/db/unavailable.ts'
-import { turnKey } from '../../platform/http/limits.ts'
+import { fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
@@ -89,7 +89,7 @@ const inProgress = new Map<string, Promise<string>>()
 async function renderOnce(caller: Caller, hash: string, task: Task, persist: boolean): Promise<string> {
   const kept = persist ? await findCachedHtml(caller, hash) : undefined
   if (kept !== undefined) return kept ?? asPlainText(task)
-  const turn = caller.viewer?.id ?? turnKey(caller.ip)
+  const turn = caller.viewer?.id ?? fairQueueKey(caller.ip)
   const rendered = await renderInThread(turn, task)
   if (rendered === null && 'links' in task && /^ *(```|~~~)/m.test(task.source)) {
     // Without colors, a document takes less time. The result is not persisted, because a document near the limit may have colors the next time.

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
 import { type ApiError, rateLimited, serviceUnavailable } from '../../errors.ts'
-import { countFailures, type LimitName, type Limits, turnKey } from '../../platform/http/limits.ts'
+import { countFailures, type LimitName, type Limits, fairQueueKey } from '../../platform/http/limits.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
 import { readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
@@ -12,7 +12,7 @@ const strangerPrefix = 'address '
 
 /** Returns the key of a caller for turns and limits: the user, or the network of a stranger. Work of the server itself has an empty key. */
 export const callerOf = ({ viewer, ip }: { viewer: { id: string } | null; ip: string }): string =>
-  viewer?.id ?? `${strangerPrefix}${turnKey(ip)}`
+  viewer?.id ?? `${strangerPrefix}${fairQueueKey(ip)}`
 
 const isStranger = (caller: string): boolean => caller.startsWith(strangerPrefix)
 

@@ -19,7 +19,7 @@ export type ListRange = { limit: number; offset: number; after?: string | null |
  * Lists the selected packages, sorted by time or number (descending by default) or by name.
  * @throws ApiError InvalidInput for a cursor of another list.
  */
-export async function listPackages(
+export async function listMatches(
   source: Source,
   selection: Selection,
   order: ListOrder,

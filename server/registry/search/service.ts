@@ -7,14 +7,14 @@ import { completeFilters, type Completion, type Facets, facetsOf } from './facet
 import {
   countMatches,
   type ListOrder,
-  listPackages,
+  listMatches,
   type ListRange,
   type ListSort,
   readRank,
   type SearchMatch,
   writeCursor,
 } from './listing.ts'
-import { completeIn, countEach, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
+import { completeIn, countSelections, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
 import {
   everything,
   parseQuery,
@@ -79,7 +79,7 @@ export async function searchPackages(
   const listOrder = { sort: order === 'relevance' ? 'updated' : order, direction } as const
   const { matches, ...found } = isByWords(selection)
     ? await findWords(source, selection, { query, listOrder, isRanked: order === 'relevance', range })
-    : { matches: await listPackages(source, selection, listOrder, range), selection, searchedFor: null, unknown: null }
+    : { matches: await listMatches(source, selection, listOrder, range), selection, searchedFor: null, unknown: null }
   const { unknown } = found
   return {
     matches: matches.slice(0, limit),
@@ -104,7 +104,7 @@ async function findWords(source: Source, typed: WordSelection, { query, isRanked
     selection,
     searchedFor: searchedFor === query ? null : searchedFor,
     unknown: isUnknown ? (typed.terms.names[0] ?? null) : null,
-    matches: isRanked ? matches.slice(skipped, wanted).map(matchFrom(skipped)) : await listPackages(source, selection, listOrder, range),
+    matches: isRanked ? matches.slice(skipped, wanted).map(matchFrom(skipped)) : await listMatches(source, selection, listOrder, range),
   }
 }
 
@@ -135,7 +135,7 @@ const isPartOfName = /\w_\w/
 
 /** Returns whether enough packages contain all words in their short texts. */
 async function hasMatches(source: Source, selection: WordSelection): Promise<boolean> {
-  const [count = 0] = await countEach(source, [selection], selection.terms.namesOnly ? 'name' : 'brief')
+  const [count = 0] = await countSelections(source, [selection], selection.terms.namesOnly ? 'name' : 'brief')
   return count >= minMatches
 }
 

@@ -1,7 +1,7 @@
 import { ApiError, invalidInput, serviceUnavailable } from '../../errors.ts'
 import { withoutBudget } from '../../platform/access/budget.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { turnKey } from '../../platform/http/limits.ts'
+import { fairQueueKey } from '../../platform/http/limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { isAmongHosted } from '../../platform/pub/hosted-url.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
@@ -72,7 +72,7 @@ export async function checkMirrored(context: Context, text: string): Promise<Mir
   if (mirrored.length > maxMirrored)
     throw invalidInput(`The file has ${mirrored.length} packages of the mirror, and at most ${maxMirrored} can be checked.`, 'lock')
   context.budget?.spendObjects(mirrored.length)
-  const packages = await withoutBudget(context, () => inTurn(viewer?.id ?? turnKey(ip), () => checkAll(context, mirrored)))
+  const packages = await withoutBudget(context, () => inTurn(viewer?.id ?? fairQueueKey(ip), () => checkAll(context, mirrored)))
   packages.sort((a, b) => lockStates.indexOf(a.state) - lockStates.indexOf(b.state) || (a.name < b.name ? -1 : 1))
   return { packages, elsewhere: hosted.length - mirrored.length, otherSources }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { invalidInput, serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { turnKey } from '../../platform/http/limits.ts'
+import { fairQueueKey } from '../../platform/http/limits.ts'
 import { compareParsed, known } from '../../platform/pub/version.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../platform/threads/pool.ts'
@@ -85,7 +85,7 @@ const answer = z.union([
 
 /** Reads the packages of a pubspec.lock in a thread. @throws ApiError InvalidInput, ServiceUnavailable */
 export async function readInThread(context: Context, text: string): Promise<LockFile> {
-  const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(text))
+  const work = inTurn(context.viewer?.id ?? fairQueueKey(context.ip), () => ask(text))
   try {
     const read = answer.parse(await (context.budget?.uncounted(work) ?? work))
     if ('fault' in read) throw invalidInput(read.fault, 'lock')

@@ -5,7 +5,7 @@ import { db } from '../../../platform/db/query.ts'
 import { readRows } from '../../../platform/db/statements.ts'
 import { apiChangesSchema } from '../../dart/changes.ts'
 import { serviceUnavailable } from '../../../errors.ts'
-import { turnKey } from '../../../platform/http/limits.ts'
+import { fairQueueKey } from '../../../platform/http/limits.ts'
 import type { PackageVersion } from '../../../registry/packages/entity.ts'
 import { loadPackage } from '../../../registry/packages/service.ts'
 import { findVersion, previousVersion } from '../../../registry/packages/versions/service.ts'
@@ -70,7 +70,7 @@ async function compare(context: Context, earlier: PackageVersion, later: Package
   const [before, after] = await Promise.all([loadSurface(context, earlier.id), loadSurface(context, later.id)])
   if (!before || !after) return null
   const task: Task = { earlier: { version: earlier.version, surface: before }, later: { version: later.version, surface: after } }
-  const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(task))
+  const work = inTurn(context.viewer?.id ?? fairQueueKey(context.ip), () => ask(task))
   try {
     return answer.nullable().parse(await (context.budget?.uncounted(work) ?? work))
   } catch (error) {

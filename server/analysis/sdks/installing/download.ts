@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
-import { requestFile, reasonOf, type Download } from '../archive-site.ts'
-import { InstallRejected, inMegabytes, requireFreeSpace, unpackedFactor } from '../platform.ts'
+import { requestFile, requestFailureReason, type Download } from '../archive-site.ts'
+import { InstallRejected, inMegabytes, requireSdkSpace, unpackedFactor } from '../platform.ts'
 import type { ProxySettings } from '../../../platform/outbound/proxy.ts'
 import { type Pace, watchPace } from '../../../platform/outbound/request.ts'
 import type { Track } from './track.ts'
@@ -44,7 +44,7 @@ export async function download(
       track.signal.throwIfAborted()
       const after = await sizeOf(part)
       if (error instanceof InstallRejected || after < before + pace.bytes) throw error
-      track.addLine(`The connection broke after ${inMegabytes(after)} (${reasonOf(error)}). Resuming from there.`)
+      track.addLine(`The connection broke after ${inMegabytes(after)} (${requestFailureReason(error)}). Resuming from there.`)
       before = after
     }
   }
@@ -59,7 +59,7 @@ const origin = z.object({ url: z.string(), sha256: z.string(), validator: z.stri
 async function transfer(config: Settings, wanted: Wanted, part: string, track: DownloadTrack): Promise<void> {
   const { body, offset, total } = await open(wanted, part, track.signal)
   requireLength(total ?? 0, maxBytes)
-  if (total !== null) await requireFreeSpace(config, total - offset + unpackedFactor * total)
+  if (total !== null) await requireSdkSpace(config, total - offset + unpackedFactor * total)
   let done = offset
   let nextCheckAt = done + checkIntervalBytes
   const watch = watchPace(track.signal, wanted.pace)
@@ -69,7 +69,7 @@ async function transfer(config: Settings, wanted: Wanted, part: string, track: D
       done += chunk.length
       requireLength(done, total ?? maxBytes)
       track.report(done, total)
-      if (done >= nextCheckAt) await requireFreeSpace(config, 0)
+      if (done >= nextCheckAt) await requireSdkSpace(config, 0)
       if (done >= nextCheckAt) nextCheckAt = done + checkIntervalBytes
       yield chunk
     }
@@ -124,7 +124,7 @@ async function begin({ url, pace, proxies }: Wanted, headers: Record<string, str
   try {
     return await requestFile(url, { proxies, headers, signal: watch.signal })
   } catch (error) {
-    throw new Error(`${url} cannot be read: ${reasonOf(error)}.`, { cause: error })
+    throw new Error(`${url} cannot be read: ${requestFailureReason(error)}.`, { cause: error })
   } finally {
     watch.end()
   }

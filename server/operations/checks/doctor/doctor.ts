@@ -6,7 +6,7 @@ import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
 import { disagreements } from '../../instances/register.ts'
 import { db } from '../../../platform/db/query.ts'
-import { readsOf } from '../../../platform/db/reads.ts'
+import { forkReads } from '../../../platform/db/reads.ts'
 import { readRows } from '../../../platform/db/statements.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
@@ -93,7 +93,7 @@ const maxNamed = 3
 
 /** Checks whether any archives are known to be missing or damaged. Does not read archives; `check-integrity` does. */
 async function checkArchives(em: EntityManager): Promise<Check[]> {
-  const faults = await knownFaults(readsOf(() => em))
+  const faults = await knownFaults(forkReads(() => em))
   if (faults.length === 0) return [passed('archives', 'No archive is known to be missing or damaged.')]
   const named = faults.slice(0, maxNamed).map((fault) => `${fault.package} ${fault.version} (${fault.kind})`)
   const more = faults.length > maxNamed ? ', and others' : ''

@@ -2,7 +2,7 @@ import { mkdtemp, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../../platform/config/config.ts'
 import { lowFileLimit, openFileLimit } from '../../../platform/config/warnings.ts'
-import { requireCreatable, reasonOf } from '../../../platform/config/paths.ts'
+import { requireCreatable, explainFileError } from '../../../platform/config/paths.ts'
 import { isThere } from '../../../platform/db/location/files.ts'
 import { freeBytesAt, localVolumes } from '../../../platform/store/health.ts'
 import { oldestNode, version } from '../../../platform/config/version.ts'
@@ -17,7 +17,7 @@ export async function checkFolder({ DATA_DIR }: Config): Promise<Check[]> {
     await rmdir(await mkdtemp(join(DATA_DIR, 'doctor-')))
     return [passed('folder', `${DATA_DIR} is writable.`)]
   } catch (error) {
-    const reason = reasonOf(error as NodeJS.ErrnoException, DATA_DIR) ?? messageOf(error)
+    const reason = explainFileError(error as NodeJS.ErrnoException, DATA_DIR) ?? messageOf(error)
     return [failed('folder', `DATA_DIR: ${reason}`)]
   }
 }

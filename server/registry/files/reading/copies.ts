@@ -9,7 +9,7 @@ import type { Context } from '../../../platform/access/context.ts'
 import type { StoredBytes } from '../../../platform/blobs/store.ts'
 import { openFileLimit } from '../../../platform/config/warnings.ts'
 import { isOutOfFiles, unavailable } from '../../../platform/db/unavailable.ts'
-import { turnKey } from '../../../platform/http/limits.ts'
+import { fairQueueKey } from '../../../platform/http/limits.ts'
 import { makeJobFolder } from '../../../platform/sandbox/job-folder.ts'
 import { freeBytesAt } from '../../../platform/store/health.ts'
 import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
@@ -74,7 +74,7 @@ function pendingCopy(context: Context, { ready, pending }: Copies, archive: Vers
   const { sha256 } = archive
   let current = pending.get(sha256)
   if (!current) {
-    current = inTurn(context.viewer?.id ?? turnKey(context.ip), () => makeCopyWithFiles(context, archive, ready))
+    current = inTurn(context.viewer?.id ?? fairQueueKey(context.ip), () => makeCopyWithFiles(context, archive, ready))
       .then((copy) => (ready.set(sha256, copy), copy))
       .finally(() => pending.delete(sha256))
     pending.set(sha256, current)

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { inOwnMemory } from '../../../platform/caches/retained-bytes.ts'
-import { turnKey } from '../../../platform/http/limits.ts'
+import { fairQueueKey } from '../../../platform/http/limits.ts'
 import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { openThreadPool, ThreadFailed } from '../../../platform/threads/pool.ts'
 
@@ -22,7 +22,7 @@ declare module '../../../platform/caches/caches.ts' {
  * @throws ApiError ServiceUnavailable if too many images are waiting, or no thread can be started.
  */
 export async function safeSvg(context: Pick<Context, 'caches' | 'viewer' | 'ip'>, bytes: Buffer): Promise<Buffer | null> {
-  const turn = context.viewer?.id ?? turnKey(context.ip)
+  const turn = context.viewer?.id ?? fairQueueKey(context.ip)
   if (bytes.length > maxSvgBytes) return null
   const key = createHash('sha256').update('svg').update(bytes).digest('hex')
   let svg = context.caches.pictures.get(key)

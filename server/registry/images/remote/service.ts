@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { serviceUnavailable } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
-import { addressKey, turnKey } from '../../../platform/http/limits.ts'
+import { addressKey, fairQueueKey } from '../../../platform/http/limits.ts'
 import { createFairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { headBytes, imageTypeOf, maxImageBytes } from '../../files/content.ts'
 import { isShowable } from '../../files/dimensions.ts'
@@ -67,7 +67,7 @@ function fetchOnce(caller: Caller, key: string, url: string, hasOld: boolean): P
   const fetches = (caller.state.fetches ??= new Map<string, Promise<Image | null>>())
   let current = fetches.get(key)
   if (!current) {
-    current = inTurn(turnKey(caller.ip), () => fetchImage(caller, key, url, hasOld)).finally(() => fetches.delete(key))
+    current = inTurn(fairQueueKey(caller.ip), () => fetchImage(caller, key, url, hasOld)).finally(() => fetches.delete(key))
     fetches.set(key, current)
   }
   return current
