@@ -51,5 +51,5 @@ export function useMirroredPackages() {
   return { list, q }
 }
 
-export const useRefreshMirrored = () => useMutation(RefreshMirroredPackageDocument)
-export const useRemoveMirrored = () => useMutation(RemoveMirroredPackageDocument)
+export const useRefreshMirroredPackage = () => useMutation(RefreshMirroredPackageDocument)
+export const useRemoveMirroredPackage = () => useMutation(RemoveMirroredPackageDocument)

@@ -132,7 +132,7 @@ const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
 const letters = 12
 const codeLifetimeMs = 24 * 3_600_000
 
-/** Returns the current code, which is the newest; undefined without any. */
+/** Returns the current code, which is the newest; undefined without a code. */
 const newestCode = (em: EntityManager): Promise<SetupCode | undefined> =>
   em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
 

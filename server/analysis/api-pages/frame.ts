@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts'
 import type { About } from './site.ts'
-import { upFrom, type View } from './view.ts'
+import { pathToRoot, type View } from './view.ts'
 import type { Declaration, Member } from '../dart/api.ts'
 
 /** The content of a documentation page, with its title, breadcrumbs and table of contents. */
@@ -19,7 +19,7 @@ export type Page = { path: string; content: string }
 
 /** Renders a complete page. Ids of the layout contain a hyphen, so they never equal a Dart name. */
 export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path, title, crumbs, contents, main }: Framed): Page {
-  const up = upFrom(path)
+  const up = pathToRoot(path)
   const assets = `${up}../../-/`
   const packagePage = `${up}../../../packages/${encodeURIComponent(name)}/versions/${encodeURIComponent(version)}`
   const steps = [{ label: `${name} ${version}`, href: path === 'index.html' ? null : `${up}index.html` }, ...crumbs]

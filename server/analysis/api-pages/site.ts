@@ -1,5 +1,5 @@
 import { type Api, type Declaration, hasMembers, type Library, type Member } from '../dart/api.ts'
-import { hiddenIn } from './directives.ts'
+import { isHiddenByComment } from './directives.ts'
 import { argumentsOf, fillIn, bareTypeName } from '../dart/signature.ts'
 
 /** Package metadata shown in the documentation. */
@@ -54,7 +54,7 @@ export const hasPage = hasMembers
 export function buildSite(api: Api, about: About): Site {
   const folders = distinct()
   const libraries = api.libraries
-    .filter(({ doc }) => !hiddenIn(doc))
+    .filter(({ doc }) => !isHiddenByComment(doc))
     .map((library): LibraryPage => {
       const folder = folders(library.path.replace(/\.dart$/, ''))
       return { library, folder, path: `${folder}/index.html`, places: [], shown: [] }
@@ -79,7 +79,7 @@ type Inheritance = (of: Declaration) => { members: Member[]; above: string[] }
 function shownMembers(declaration: Declaration, inherited: readonly Member[]): Member[] {
   const shown = Map.groupBy(declaration.members, declarationAnchor)
   for (const member of inherited) if (!shown.has(declarationAnchor(member))) shown.set(declarationAnchor(member), [member])
-  return [...shown.values()].flat().filter(({ doc }) => !hiddenIn(doc))
+  return [...shown.values()].flat().filter(({ doc }) => !isHiddenByComment(doc))
 }
 
 /** Identifies a declaration by its source location, since several libraries may export the same declaration. */
@@ -109,7 +109,7 @@ function placeAll(
   const [files, anchors] = [distinct('index'), distinct()]
   for (const declaration of libraryPage.library.declarations) {
     const identity = identityOf(declaration)
-    if (places.has(identity) || owners.get(identity) !== libraryPage || hiddenIn(declaration.doc)) continue
+    if (places.has(identity) || owners.get(identity) !== libraryPage || isHiddenByComment(declaration.doc)) continue
     const isPage = hasPage(declaration)
     const { members, above } = inheritance(declaration)
     const made = {

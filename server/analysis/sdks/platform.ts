@@ -77,7 +77,7 @@ export async function removeSdkFolder(config: Pick<Config, 'DATA_DIR'>, attempt:
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })
 }
 
-export async function bytesIn(folder: string): Promise<number> {
+export async function measureFolder(folder: string): Promise<number> {
   let bytes = 0
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
     if (entry.isFile()) bytes += (await lstat(join(entry.parentPath, entry.name))).size

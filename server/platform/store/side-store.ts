@@ -5,7 +5,7 @@ import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
 import { db, type Tables } from '../db/query.ts'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
-import { freeBytesAt } from './health.ts'
+import { readFreeBytes } from './health.ts'
 import { openBlobs } from './open.ts'
 
 /**
@@ -22,7 +22,7 @@ export const openSideStore = (config: Config, folder: string): Promise<BlobStore
 
 /** Whether the disk of the archive store has enough free space. A cache must not take the space of archives. */
 export const hasSpace = async (config: Config): Promise<boolean> =>
-  config.BLOB_BACKEND !== 'filesystem' || (await freeBytesAt(config.BLOB_PATH)) >= config.MIN_FREE_BYTES
+  config.BLOB_BACKEND !== 'filesystem' || (await readFreeBytes(config.BLOB_PATH)) >= config.MIN_FREE_BYTES
 
 /** Stores content at its address and returns its SHA-256. */
 export async function storeContent(blobs: BlobStore, content: Buffer): Promise<string> {

@@ -6,7 +6,7 @@ import type { Services } from '../../../services.ts'
 import { download } from './download.ts'
 import { SdkInstall } from '../entity.ts'
 import {
-  bytesIn,
+  measureFolder,
   listFolders,
   removeSdkFolder,
   freeBytes,
@@ -84,7 +84,7 @@ async function runSteps(services: Services, track: Track): Promise<void> {
   }
   await track.begin('preparing', 'Testing the SDK …')
   const prepared = await prepare(services, places, track)
-  const sizeBytes = await bytesIn(places.folder)
+  const sizeBytes = await measureFolder(places.folder)
   await writeFile(places.mark, '')
   track.signal.throwIfAborted()
   track.addLine(`${sdkTitle(track.install)} is ready.`)

@@ -4,7 +4,7 @@ import type { Config } from '../../../platform/config/config.ts'
 import { lowFileLimit, openFileLimit } from '../../../platform/config/warnings.ts'
 import { requireCreatable, explainFileError } from '../../../platform/config/paths.ts'
 import { isThere } from '../../../platform/db/location/files.ts'
-import { freeBytesAt, localVolumes } from '../../../platform/store/health.ts'
+import { readFreeBytes, localVolumes } from '../../../platform/store/health.ts'
 import { oldestNode, version } from '../../../platform/config/version.ts'
 import { type Check, failed, messageOf, passed, sizeOf, warning } from './check.ts'
 
@@ -38,7 +38,7 @@ export async function checkSpace(config: Config): Promise<Check[]> {
 }
 
 async function spaceOf(folder: string, { MIN_FREE_BYTES }: Config): Promise<Check> {
-  const free = await freeBytesAt(folder)
+  const free = await readFreeBytes(folder)
   const message = `${sizeOf(free)} are free at ${folder}.`
   if (free >= 10 * MIN_FREE_BYTES) return passed('space', message)
   const limit = `Free up space: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}), the server rejects uploads.`

@@ -15,7 +15,7 @@ const removalMs = 60_000
 type Memory = { verifier: Verifier; settled: LRUCache<string, true> }
 
 /**
- * Copies staged bytes to their content address and verifies them there. If the staged bytes are missingObjectError, an earlier attempt may have copied them;
+ * Copies staged bytes to their content address and verifies them there. If the staged bytes are missing, an earlier attempt may have copied them;
  * throws ENOENT if neither exists. Every step can be repeated, also after a lost response.
  *
  * A concurrent removal of the same bytes copies them aside, checks that they are unchanged, and deletes them. It must not delete the new bytes.
