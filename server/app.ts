@@ -15,9 +15,9 @@ import { limitConnections, limitPipelining, reserveFiles } from './platform/http
 import { proxyTrust, readForwardedHeaders } from './platform/http/client-address.ts'
 import { continueWhenRead, discardUnreadBodies } from './platform/http/discard.ts'
 import { bodyLimit, malformedHandler, sendFailure } from './platform/http/failures.ts'
-import { refuseAmbiguousRequests, secureHeaders } from './platform/http/headers.ts'
+import { rejectAmbiguousRequests, secureHeaders } from './platform/http/headers.ts'
 import { isEmptyBody, readBody, readJsonBody } from './platform/http/bodies.ts'
-import { refuseUnrouted } from './platform/http/methods.ts'
+import { rejectUnrouted } from './platform/http/methods.ts'
 import { enforceMinimumRate, type Timings, timingsFor } from './platform/http/connections/pace.ts'
 import { oauthMetadata } from './accounts/oauth/binary.ts'
 import { basePath } from './platform/http/public-url.ts'
@@ -62,9 +62,9 @@ export async function createApp(
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   readForwardedHeaders(app, proxyTrust(config.TRUST_PROXY))
   observeRequests(app, services)
-  refuseAmbiguousRequests(app)
+  rejectAmbiguousRequests(app)
   secureHeaders(app, config.SERVER_URL, log)
-  refuseUnrouted(app, { serverUrl: config.SERVER_URL, routerOptions })
+  rejectUnrouted(app, { serverUrl: config.SERVER_URL, routerOptions })
   const release = guardConnections(app, services, timings)
   app.addHook('onClose', async () => {
     release()

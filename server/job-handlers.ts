@@ -1,19 +1,20 @@
 import { audit } from './accounts/audit/service.ts'
 import { backupJob, backupKind } from './operations/backup/schedule/job.ts'
-import { checkKind, integrityCheck } from './operations/integrity/service.ts'
+import { integrityCheckKind, integrityCheck } from './operations/integrity/service.ts'
 import { removePages } from './analysis/docs/store.ts'
-import { archiveRemoval, removalKind } from './registry/packages/deletion/service.ts'
+import { archiveRemoval, archiveRemovalKind } from './registry/packages/deletion/service.ts'
 import { domainCheck, domainCheckKind } from './registry/publishers/domain-check.ts'
 import { sdkRemoval, sdkInstall } from './analysis/sdks/installing/install.ts'
-import { installKind as sdkInstallKind, removalKind as sdkRemovalKind } from './analysis/sdks/service.ts'
+import { sdkInstallKind, sdkRemovalKind } from './analysis/sdks/service.ts'
 import { analysis } from './analysis/scoring/analyze.ts'
 import { panaAnalysis } from './analysis/scoring/pana.ts'
-import { analysisKind, panaKind } from './analysis/scoring/requests.ts'
+import { analysisKind } from './analysis/docs/service.ts'
+import { panaKind } from './analysis/scoring/requests.ts'
 import type { Services } from './services.ts'
 
 export const jobHandlers: Services['jobHandlers'] = (services) => ({
-  [removalKind]: archiveRemoval(services, (sha256) => removePages(services, sha256)),
-  [checkKind]: integrityCheck(services),
+  [archiveRemovalKind]: archiveRemoval(services, (sha256) => removePages(services, sha256)),
+  [integrityCheckKind]: integrityCheck(services),
   [domainCheckKind]: domainCheck(services),
   [sdkInstallKind]: sdkInstall(services),
   [sdkRemovalKind]: sdkRemoval(services),

@@ -22,7 +22,7 @@ import { removeStaleProxies } from './platform/sandbox/proxy.ts'
 import { makeJobFolder, sweepJobFolders } from './platform/sandbox/job-folder.ts'
 import { maxConcurrency } from './platform/settings/scoring.ts'
 import type { Services } from './services.ts'
-import { joinStore, refuseForeignStore, refuseNewDatabaseForArchives } from './platform/store/identity.ts'
+import { joinStore, rejectForeignStore, rejectNewDatabaseForArchives } from './platform/store/identity.ts'
 import { isStoreMissing, openBlobs, openDocs } from './platform/store/open.ts'
 import type { Tracing } from './platform/tracing/tracing.ts'
 
@@ -89,11 +89,11 @@ type Environment = Pick<Services, 'config' | 'keys' | 'log' | 'tracing'>
 async function openOwnDatabase({ config, keys, log, tracing }: Environment, { now: clock, onQuery }: Options): Promise<Opened> {
   const open = once(async () => traced(tracing, await openBlobs(config), config.BLOB_BACKEND))
   const openExisting = async () => (isStoreMissing(config) ? null : open())
-  await refuseNewDatabaseForArchives(config, openExisting)
+  await rejectNewDatabaseForArchives(config, openExisting)
   const database = await openDatabase(config, {
     onQuery,
     watch: nest(tracing?.statements, watchStatements(config, log)),
-    beforeMigrating: async (orm) => refuseForeignStore(orm, await openExisting(), config),
+    beforeMigrating: async (orm) => rejectForeignStore(orm, await openExisting(), config),
     onMigration: (message) => log.info(message),
   })
   tracing?.jobs(database.orm.em)

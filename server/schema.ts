@@ -96,8 +96,8 @@ const failures: Partial<Record<ErrorCode, string>> = {
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 
-/** Fields of `Query` that no caller is refused. */
-const neverRefused = ['health', 'legalDocument', 'server', 'setup']
+/** Fields of `Query` that no caller is rejected. */
+const neverRejected = ['health', 'legalDocument', 'server', 'setup']
 
 /** The schema that both GraphQL and REST execute. */
 export const schema = gated()
@@ -133,7 +133,7 @@ function gated() {
   for (const field of Object.values(built.getSubscriptionType()?.getFields() ?? {})) guardSubscription(built, field)
   fields.forEach(enforceBudget)
   const query = Object.values(built.getQueryType()?.getFields() ?? {})
-  query.filter(({ name }) => !neverRefused.includes(name)).forEach(makeNullable)
+  query.filter(({ name }) => !neverRejected.includes(name)).forEach(makeNullable)
   // Pothos has no option for the descriptions of the arguments of `node` and `nodes`.
   for (const { name, args } of query)
     if (/^nodes?$/.test(name)) for (const argument of args) argument.description = 'Global id, as in `id`.'
@@ -177,7 +177,7 @@ function isGuarded(type: GraphQLObjectType<unknown, Context>, field: GraphQLFiel
   return authScopes !== undefined || (followsType && Object.values(type.getFields()).some((other) => ruleOf(other).skipTypeScopes))
 }
 
-/** Makes a field nullable, so that refusing it leaves the fields next to it. It is null only together with an error. */
+/** Makes a field nullable, so that rejecting it leaves the fields next to it. It is null only together with an error. */
 function makeNullable(field: GraphQLField<unknown, Context>): void {
   if (!isNonNullType(field.type)) return
   field.type = field.type.ofType

@@ -11,7 +11,7 @@ import {
   type TypedDocumentNode,
   useQuery as useUrqlQuery,
 } from '@urql/vue'
-import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
+import { computed, type ComputedRef, type MaybeRefOrGetter, type Ref, ref, shallowRef, toValue } from 'vue'
 import { csrfCookie, csrfHeader } from './csrf.ts'
 import { asPersistedQuery, outdatedPage, send, unknownHashField } from './documents.ts'
 import { takeFirstAnswer } from './first-answers.ts'
@@ -60,21 +60,41 @@ export const setProofPrompt = (ask: ProofPrompt) => void (promptForProof = ask)
 /** Resolves to whether the user met the requirement. `origin` is the element that had the focus when the mutation started. */
 type ProofPrompt = (required: Requirement, origin: Element | null) => Promise<boolean>
 
-/**
- * Runs a query, and again whenever its variables change or `isWanted` becomes true. If the session has ended, the user is sent to the sign-in
- * page, unless `isBackground` is set.
- */
+/** Variables of a document that declares none. */
+type NoVariables = Record<string, never>
+
+interface QueryOptions {
+  /** Whether the query runs, true by default. */
+  isWanted?: MaybeRefOrGetter<boolean>
+  /** Whether the query must not navigate away from the page. Otherwise the user is sent to the sign-in page if the session has ended. */
+  isBackground?: boolean
+}
+
+interface Query<Result> {
+  data: Ref<Result | undefined>
+  /** Whether the response is complete. After an error, a null field may mean that the field failed, not that it is empty. */
+  isAnswered: ComputedRef<boolean>
+  loading: ComputedRef<boolean>
+  failure: ComputedRef<Failure | undefined>
+  retry: () => void
+}
+
+type WithVariables<Variables> = QueryOptions & { variables: MaybeRefOrGetter<Variables> }
+
+/** Runs a query, and again whenever its variables change or `isWanted` becomes true. */
+export function useQuery<Result>(document: TypedDocumentNode<Result, NoVariables>, options?: QueryOptions): Query<Result>
 export function useQuery<Result, Variables extends AnyVariables>(
   document: TypedDocumentNode<Result, Variables>,
-  variables: MaybeRefOrGetter<Variables>,
-  isWanted: MaybeRefOrGetter<boolean> = true,
-  isBackground = false,
-) {
+  options: WithVariables<Variables>,
+): Query<Result>
+export function useQuery<Result, Variables extends Record<string, unknown>>(
+  document: TypedDocumentNode<Result, Variables>,
+  { variables = {} as Variables, isWanted = true, isBackground = false }: QueryOptions & { variables?: MaybeRefOrGetter<Variables> } = {},
+): Query<Result> {
   const context = { isBackground }
   const query = useUrqlQuery<Result, Variables>({ query: document, variables, context, pause: () => !toValue(isWanted) })
   return {
     data: query.data,
-    /** Whether the response is complete. After an error, a null field may mean that the field failed, not that it is empty. */
     isAnswered: computed(() => query.data.value !== undefined && !query.error.value),
     loading: computed(() => query.fetching.value || query.stale.value),
     failure: computed(() => (query.error.value ? failureOf(query.error.value) : undefined)),

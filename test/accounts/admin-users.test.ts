@@ -123,6 +123,26 @@ it('lists users by page and by part of the address', async () => {
   await app.member({ email: 'oezlem@example.com', displayName: 'Özlem Ünal' })
   for (const typed of ['Özlem', 'özlem'.normalize('NFC').slice(1), 'Ünal'])
     expect(await found(typed)).toEqual([{ email: 'oezlem@example.com' }])
+  const searchIn = async (field: string, query: string) =>
+    (await admin.graphql(`{ users(first: 5, query: "${query}", searchIn: ${field}) { nodes { email } } }`)).body.data.users.nodes
+  expect(await searchIn('NAME', 'OKONKWO')).toEqual([{ email: 'ben@example.com' }])
+  expect(await searchIn('EMAIL', 'OKONKWO')).toEqual([])
+  expect(await searchIn('EMAIL', 'en@EX')).toEqual([{ email: 'ben@example.com' }])
+  expect(await searchIn('NAME', 'en@ex')).toEqual([])
+  // REST searches addresses only, as it names its parameter.
+  expect((await admin.get('/api/admin/users?email=OKONKWO')).body.users).toEqual([])
+  expect((await admin.get('/api/admin/users?email=en@EX')).body.users).toMatchObject([{ email: 'ben@example.com' }])
+  for (const [path, field] of [
+    ['users?email', 'email'],
+    ['packages?q', 'q'],
+    ['reserved-names?q', 'q'],
+    ['confusable-names?q', 'q'],
+  ] as const) {
+    expect(await admin.get(`/api/admin/${path}=${'x'.repeat(300)}`)).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringMatching(new RegExp(`^${field}: must be at most 200`)) } },
+    })
+  }
   const long = await admin.graphql('query ($email: String) { users(first: 1, email: $email) { totalCount } }', {
     email: 'x'.repeat(60_000),
   })

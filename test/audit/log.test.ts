@@ -163,6 +163,22 @@ it('keeps the entries of deleted users and marks the users as deleted', async ()
   expect((await admin.get(`${path}?kind=user.login_failed`)).body.entries).toMatchObject([{ agent: null, user: null }])
 })
 
+it('filters by the address or identifier of a user, in the list and in files', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  await alice.post('/api/auth/keys', { name: 'ci' })
+  for (const name of ['actor', 'user']) {
+    for (const person of [alice.id, alice.email, alice.email.toUpperCase()]) {
+      const filtered = `${path}?kind=token.created&${name}=${encodeURIComponent(person)}`
+      expect((await admin.get(filtered)).body.entries).toMatchObject([{ kind: 'token.created' }])
+      const file = await admin.get(filtered, { headers: { accept: 'application/x-ndjson' } })
+      expect(JSON.parse(String(file.body))).toMatchObject({ kind: 'token.created' })
+    }
+    for (const unknown of ['unknown@example.com', 'unknown', '@'])
+      expect((await admin.get(`${path}?${name}=${encodeURIComponent(unknown)}`)).body.entries).toEqual([])
+  }
+})
+
 it('runs the same number of statements for one entry and for fifty', async () => {
   await using app = await testApp({ alone: true })
   const admin = await app.admin()

@@ -16,7 +16,7 @@ type Account = { userId: string; email: string }
 export async function signInRows(folder: string, { attempts, parallel }: { attempts: number; parallel: number }): Promise<Row[]> {
   const registry = await startRegistry(folder, { TRUST_PROXY: 'true', BCRYPT_COST: '12' })
   try {
-    const refusals = await timeRefusals(registry, attempts)
+    const refusals = await timeRejections(registry, attempts)
     const health = await healthDuring(registry, parallel)
     const medians = [...refusals].map(([who, times]) => ({ who, time: median(times) }))
     const fastest = Math.min(...medians.map(({ time }) => time))
@@ -31,7 +31,7 @@ export async function signInRows(folder: string, { attempts, parallel }: { attem
 }
 
 /** Sends one attempt of each kind in turn, so that other load on the machine affects all kinds equally. */
-async function timeRefusals(registry: Registry, attempts: number): Promise<Map<string, number[]>> {
+async function timeRejections(registry: Registry, attempts: number): Promise<Map<string, number[]>> {
   // Each account allows fifty failures per hour.
   const groups = Math.ceil(attempts / 40)
   const some = (make: () => Promise<Account>) => Promise.all(Array.from({ length: groups }, make))

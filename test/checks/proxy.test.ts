@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { doctorHeader, doctorPath, proofsFor, sampleBytes } from '../../server/operations/checks/doctor/answer.ts'
 import type { Check } from '../../server/operations/checks/doctor/check.ts'
-import { databaseId } from '../../server/platform/store/identity.ts'
+import { readStoreId } from '../../server/platform/store/identity.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { environmentOf, runCommand } from '../support/admin.ts'
 import { freePort } from '../support/free-port.ts'
@@ -16,7 +16,7 @@ async function runDoctor(app: TestApp, url: string, more: Record<string, string>
   return { code, find: (wanted: string) => checks.find(({ name }) => name === wanted) }
 }
 
-const idOf = async ({ services }: TestApp) => (await databaseId(services.database.fork())) ?? ''
+const idOf = async ({ services }: TestApp) => (await readStoreId(services.database.fork())) ?? ''
 
 it('finds a proxy missing from TRUST_PROXY and names its address', async () => {
   await using app = await testApp({ env: { TRUST_PROXY: '10.9.0.0/16' } })

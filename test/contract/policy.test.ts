@@ -13,7 +13,7 @@ const upstream = { UPSTREAM_URL: 'http://127.0.0.1:9' }
 const routes = routeGroupsOf(upstream).flatMap((group) => group.routes)
 const policies = { ...rest, ...mirrorRest }
 /** Refuses to publish to the mirror, for all callers. */
-const refusesAll = 'GET /mirror/api/packages/versions/new'
+const rejectsAll = 'GET /mirror/api/packages/versions/new'
 
 type Operation = Extract<(typeof routes)[number], { kind: 'operation' }>
 
@@ -113,7 +113,7 @@ function chooseCallers(everybody: Caller[], { name: row, access, index }: Row): 
 }
 
 it('lists every REST endpoint in the policy table', () => {
-  expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([...Object.keys(policies), refusesAll].toSorted())
+  expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([...Object.keys(policies), rejectsAll].toSorted())
 })
 
 it('gives endpoints the access of the root field of their operation, except where the row tries all callers', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { makeOwner, resetPassword } from '../../server/operations/admin/people.ts'
+import { makeOwner, resetPasswordByEmail } from '../../server/operations/admin/people.ts'
 import { sha256 } from '../../server/platform/http/keys.ts'
 import { announceSetupCode } from '../../server/accounts/setup/service.ts'
 import type { Actor } from '../actor.ts'
@@ -102,7 +102,7 @@ it('stores no secret in the log, the audit log or the database', async () => {
   const token = await issueTokens(app, ivy, secrets)
   await sendSecretsInWrongFields(app, token)
   const operation = { em: app.services.database.fork(), config: app.config }
-  secrets.set('password by the operator', /: (\S+)\n/.exec((await resetPassword(operation, 'sue@example.com')).text)?.[1] ?? '')
+  secrets.set('password by the operator', /: (\S+)\n/.exec((await resetPasswordByEmail(operation, 'sue@example.com')).text)?.[1] ?? '')
   await makeOwner(operation, 'ivy@example.com')
   const audited = [await ivy.get('/api/admin/audit-log'), await ivy.get('/api/admin/audit-log', { headers: { accept: 'text/csv' } })]
   const places = {

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { parse } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { refuseStackOverflow, refuseComplexFragments } from '../../server/platform/graphql/validation.ts'
+import { rejectStackOverflow, rejectComplexFragments } from '../../server/platform/graphql/validation.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 
@@ -66,12 +66,12 @@ it('accepts nested fragments', async () => {
 
 it('accepts the queries of the console', () => {
   const text = globSync('web/*/*.graphql').map((file) => readFileSync(file, 'utf8'))
-  expect(() => refuseComplexFragments(parse(text.join('\n')))).not.toThrow()
+  expect(() => rejectComplexFragments(parse(text.join('\n')))).not.toThrow()
 })
 
 it('refuses work that exceeds the stack as too complex and rethrows other errors', () => {
   const endless = (depth: number): number => endless(depth + 1) + 1
-  expect(() => refuseStackOverflow(() => endless(0))).toThrow(expect.objectContaining({ code: 'InvalidInput' }))
-  expect(() => refuseStackOverflow(() => JSON.parse('{'))).toThrow(SyntaxError)
-  expect(refuseStackOverflow(() => 1)).toBe(1)
+  expect(() => rejectStackOverflow(() => endless(0))).toThrow(expect.objectContaining({ code: 'InvalidInput' }))
+  expect(() => rejectStackOverflow(() => JSON.parse('{'))).toThrow(SyntaxError)
+  expect(rejectStackOverflow(() => 1)).toBe(1)
 })

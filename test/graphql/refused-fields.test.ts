@@ -7,7 +7,7 @@ import { publish } from '../support/publish.ts'
 type Refused = { message?: string; path: unknown[]; extensions: { code: string } }
 
 /** Sends each root field of Query next to another one. Returns the fields that were refused, with the code of the error. */
-async function refusedFields(actor: Actor, newAddress: () => string): Promise<Map<string, string>> {
+async function rejectedFields(actor: Actor, newAddress: () => string): Promise<Map<string, string>> {
   const refused = new Map<string, string>()
   for (const field of fieldsOf('Query')) {
     const [selection = ''] = selectionsOf(field, ['Package', 'PackageVersion', 'User', 'Publisher'])
@@ -25,10 +25,10 @@ async function refusedFields(actor: Actor, newAddress: () => string): Promise<Ma
 it('answers the other fields of a query if callers may not read one', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
-  const ofAnonymous = await refusedFields(app.anonymous, app.address)
+  const ofAnonymous = await rejectedFields(app.anonymous, app.address)
   for (const name of ['me', 'packages', 'searchPackages', 'users', 'auditEntries', 'packageNames'])
     expect([name, ofAnonymous.get(name)]).toEqual([name, 'MissingAuthentication'])
-  const ofViewer = await refusedFields(await app.viewer(), app.address)
+  const ofViewer = await rejectedFields(await app.viewer(), app.address)
   for (const name of ['users', 'auditEntries', 'jobs', 'serverStatistics', 'scoringSettings', 'sdkInstalls'])
     expect([name, ofViewer.get(name)]).toEqual([name, 'InsufficientPermissions'])
   for (const name of ['me', 'packages', 'searchPackages', 'packageNames', 'publishers']) expect(ofViewer.has(name)).toBe(false)

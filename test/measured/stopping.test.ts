@@ -22,7 +22,7 @@ async function stop(server: Server) {
 }
 
 /** Sends requests one after another over a keep-alive connection until one fails. `sawClose`: a response had `Connection: close`. */
-async function sendUntilRefused(
+async function sendUntilRejected(
   url: string,
   onProgress: (answers: number) => void,
 ): Promise<{ answers: number; sawClose: boolean; end: string }> {
@@ -49,7 +49,7 @@ it('asks every sending client to close its connection before refusing new ones, 
   await ownersToken(server)
   const heard = Array.from({ length: 60 }, () => 0)
   const clients = heard.map((_, index) =>
-    sendUntilRefused(`${server.url}${index % 2 ? '/api/v1/health' : '/api/v1/version'}`, (answers) => (heard[index] = answers)),
+    sendUntilRejected(`${server.url}${index % 2 ? '/api/v1/health' : '/api/v1/version'}`, (answers) => (heard[index] = answers)),
   )
   await expect.poll(() => Math.min(...heard), { timeout: 90_000 }).toBeGreaterThan(1)
   const { code, seconds } = await stop(server)

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { listOwnPackages, type OwnOrder } from '../../server/registry/packages/service.ts'
+import type { Sort } from '../../server/platform/graphql/connections.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { makeOwned } from '../support/ownership.ts'
@@ -52,14 +53,14 @@ it('shows the packages and activity of other users to administrators only', asyn
   expect(await look(await app.withScopes(admin, ['write']))).toEqual({ packages: null, activity: null })
 })
 
-async function namesOf({ services }: TestApp, order: OwnOrder, first: number, many: number): Promise<string[]> {
+async function namesOf({ services }: TestApp, sort: Sort<OwnOrder>, first: number, many: number): Promise<string[]> {
   const em = services.database.fork()
   const [uploader] = await em.execute<{ user_id: string }[]>(
     "select u.user_id from package_uploaders u join packages p on p.id = u.package_id where p.name = 'ant'",
   )
   const names: string[] = []
   for (let after: string | null = null; ;) {
-    const { edges, pageInfo, totalCount } = await listOwnPackages(em.fork(), uploader?.user_id ?? '', order, { first, after }, many)
+    const { edges, pageInfo, totalCount } = await listOwnPackages(em.fork(), uploader?.user_id ?? '', sort, { first, after }, many)
     names.push(...edges.map(({ node }) => node.name))
     expect(await totalCount()).toBe(5)
     if (!pageInfo.hasNextPage) return names
@@ -74,12 +75,17 @@ it('returns the same pages for users with many packages as for others', async ()
   for (const name of ['ant', 'bee', 'cat', 'dog', 'eel']) await publish(alice, { name, version: '1.0.0' })
   for (const name of ['fox', 'gnu']) await publish(other, { name, version: '1.0.0' })
   await publish(alice, { name: 'bee', version: '1.1.0' })
-  // Packages that are not indexed yet come last.
+  // Packages that are not indexed yet count as the oldest.
   await app.services.database.fork().execute("delete from package_search_documents where name in ('ant', 'cat')")
   for (const many of [0, 4, 5, 100]) {
     for (const first of [1, 2, 3, 5, 50]) {
-      expect(await namesOf(app, 'name', first, many)).toEqual(['ant', 'bee', 'cat', 'dog', 'eel'])
-      expect(await namesOf(app, 'published', first, many)).toEqual(['bee', 'eel', 'dog', 'cat', 'ant'])
+      for (const [by, order] of [
+        ['name', ['ant', 'bee', 'cat', 'dog', 'eel']],
+        ['published', ['ant', 'cat', 'dog', 'eel', 'bee']],
+      ] as const) {
+        expect(await namesOf(app, { by, direction: 'asc' }, first, many)).toEqual(order)
+        expect(await namesOf(app, { by, direction: 'desc' }, first, many)).toEqual(order.toReversed())
+      }
     }
   }
 })

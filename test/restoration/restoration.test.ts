@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { DeletedPackage, DeletedPackageVersion } from '../../server/registry/restoration/entity.ts'
-import { removalKind } from '../../server/registry/packages/deletion/service.ts'
+import { archiveRemovalKind } from '../../server/registry/packages/deletion/service.ts'
 import { purgeDeleted } from '../../server/registry/restoration/service.ts'
 import { Job } from '../../server/platform/jobs/entity.ts'
 import type { Actor } from '../actor.ts'
@@ -208,7 +208,7 @@ it('takes the removal of the archives back, and removes them again if the restor
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
-  const removals = () => app.services.database.fork().count(Job, { kind: removalKind, state: 'queued' })
+  const removals = () => app.services.database.fork().count(Job, { kind: archiveRemovalKind, state: 'queued' })
   expect(await admin.delete('/api/admin/packages/acme/versions/1.1.0')).toMatchObject({ status: 200 })
   expect(await removals()).toBe(1)
   const [version] = await listOf(admin)

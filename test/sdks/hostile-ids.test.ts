@@ -8,7 +8,7 @@ import { SdkInstall } from '../../server/analysis/sdks/entity.ts'
 import { collectSdks } from '../../server/analysis/sdks/installing/install.ts'
 import { thisPlatform } from '../../server/analysis/sdks/platform.ts'
 import { readySdk } from '../../server/analysis/sdks/ready.ts'
-import { installKind, removalKind } from '../../server/analysis/sdks/service.ts'
+import { sdkInstallKind, sdkRemovalKind } from '../../server/analysis/sdks/service.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { runJobs } from '../support/jobs.ts'
 
@@ -28,7 +28,7 @@ function createOutsideFolder({ config }: TestApp) {
   return { id: `../../${basename(folder)}/victim`, isWhole }
 }
 
-it.each([installKind, removalKind])('does not remove folders outside DATA_DIR for a job %s with a path as subject', async (kind) => {
+it.each([sdkInstallKind, sdkRemovalKind])('does not remove folders outside DATA_DIR for a job %s with a path as subject', async (kind) => {
   await using app = await testApp()
   const { id, isWhole } = createOutsideFolder(app)
   const { database, now } = app.services
@@ -57,7 +57,7 @@ it('does not use or remove folders outside DATA_DIR for an installation with a p
   expect(await inserted).toBe(config.DB_BACKEND === 'sqlite')
   expect(await readySdk(app.services, 'dart')).toBeNull()
   await em.nativeUpdate(SdkInstall, {}, { status: 'downloading' })
-  await enqueue(em, { kind: installKind, subject: id, payload: { generation: 2 } }, now())
+  await enqueue(em, { kind: sdkInstallKind, subject: id, payload: { generation: 2 } }, now())
   await runJobs(app)
   await collectSdks({ config, database, log })
   expect(isWhole()).toBe(true)

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { beforeAll, expect, it } from 'vitest'
 import { inspectPackage, type InspectedPackage } from '../../server/registry/archive/inspect.ts'
 import { packageArchive } from './archive.ts'
-import { measureRefusal } from './hostile-archives.ts'
+import { measureRejection } from './hostile-archives.ts'
 import { tarEntry } from './tar.ts'
 
 const rules = { serverUrl: 'https://pub.example.com', allowedHostedUrls: [] }
@@ -23,7 +23,7 @@ export type Case = [kind: string, make: () => Readable, message: string]
 /** Defines a test for each archive: it is rejected with a one-line message within three seconds and 64 MB, and its stream is closed. */
 export function itRejects(cases: Case[]): void {
   it.each(cases)('rejects %s', async (_kind, make, message) => {
-    const refused = await measureRefusal(make(), inspect)
+    const refused = await measureRejection(make(), inspect)
     expect(refused).toMatchObject({ code: 'PackageRejected', destroyed: true })
     expect(refused.message).toContain(message)
     expect(refused.message).toMatch(/^[\x20-\x7e]{1,1024}$/)

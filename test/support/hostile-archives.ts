@@ -41,7 +41,7 @@ export function bomb(first: Buffer, part: Buffer, bytes: number): Readable {
 export type Refusal = { code: unknown; message: string; time: number; memory: number; destroyed: boolean }
 
 /** Runs an inspection that must fail and measures its time and memory. Throws if the archive is accepted. */
-export async function measureRefusal(source: Readable, inspect: (source: Readable) => Promise<unknown>): Promise<Refusal> {
+export async function measureRejection(source: Readable, inspect: (source: Readable) => Promise<unknown>): Promise<Refusal> {
   collectGarbage()
   const [start, before] = [performance.now(), process.memoryUsage.rss()]
   let highest = before

@@ -78,7 +78,7 @@ export const misleading = [
 const elsewhere = '[https://аррӏе.com/](https://аррӏе.com/) [pub](https://xn--80ak6aa92e.com/)'
 
 /** Links that must lead nowhere, or to a file of the package. */
-const refusedLinks = `[a](javascript:${script.replaceAll(/[()]/g, '')}) <a href="java&#x0a;script:${attribute}">b</a> <a href="data:text/html,<script>${attribute}</script>">c</a>
+const rejectedLinks = `[a](javascript:${script.replaceAll(/[()]/g, '')}) <a href="java&#x0a;script:${attribute}">b</a> <a href="data:text/html,<script>${attribute}</script>">c</a>
 <a href="//evil.example/x">d</a> <a href="/\\evil.example/x">e</a> <a href="\\\\evil.example/x">f</a> <a href="vbscript:x">g</a> <a href="blob:x">h</a>`
 
 /** Returns a Markdown document with every payload. */
@@ -90,7 +90,7 @@ export const hostileDocument = ({ serverUrl, tracker, remote, redirects }: Hosti
     `![flip](http://flip.example:${new URL(remote).port}/flip.png) ![endless](${remote}/endless.png) ![slow](${remote}/slow.png)`,
     `![upload](${serverUrl}/api/packages/versions/new) ![download](${serverUrl}/api/archives/hostile-1.0.0.tar.gz)`,
     loading(tracker),
-    `## Links\n\n${misleading.join('\n\n')}\n\n${elsewhere}\n\n${refusedLinks}`,
+    `## Links\n\n${misleading.join('\n\n')}\n\n${elsewhere}\n\n${rejectedLinks}`,
     `> [!NOTE] ${running[1]}\n> x\n\n[^<script>]: ${running[1]}\n\nfoot[^<script>]`,
     `\`\`\`dart" onclick="${script}\nfinal a = '<script>${script}</script>';\n\`\`\``,
     `| ${'a | '.repeat(300)}\n| ${'- | '.repeat(300)}\n| ${`${running[1]} | `.repeat(2)}`,

@@ -1,5 +1,6 @@
 import { jobHandlers } from '../../server/job-handlers.ts'
-import { analysisKind, panaKind } from '../../server/analysis/scoring/requests.ts'
+import { analysisKind } from '../../server/analysis/docs/service.ts'
+import { panaKind } from '../../server/analysis/scoring/requests.ts'
 import { startWorker } from '../../server/platform/jobs/worker.ts'
 import type { TestApp } from '../app.ts'
 

@@ -13,7 +13,7 @@ import { counted } from '../shared/format.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-export const severities = {
+export const advisorySeverities = {
   LOW: { label: 'Low', color: 'info' },
   MODERATE: { label: 'Moderate', color: 'warning' },
   HIGH: { label: 'High', color: 'error' },
@@ -23,7 +23,7 @@ export const severities = {
 /** Returns the security advisories of the package in the URL. */
 export function usePackageAdvisories() {
   const route = useRoute()
-  const { data, ...state } = useQuery(PackageAdvisoriesDocument, () => ({ name: String(route.params.name) }))
+  const { data, ...state } = useQuery(PackageAdvisoriesDocument, { variables: () => ({ name: String(route.params.name) }) })
   return { ...state, advisories: computed(() => data.value?.package?.advisories) }
 }
 

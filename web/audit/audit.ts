@@ -87,7 +87,7 @@ export function useAuditLog() {
 
 /** Returns all fields of an audit entry. */
 export function useAuditEntry(id: string) {
-  const { data, ...query } = useQuery(AuditEntryDocument, { id })
+  const { data, ...query } = useQuery(AuditEntryDocument, { variables: { id } })
   const entry = computed(() => (data.value?.node && 'kind' in data.value.node ? data.value.node : undefined))
   return { ...query, entry }
 }
@@ -113,7 +113,7 @@ export function useAuditDownload() {
       const address = new URL(`api/admin/audit-log?${new URLSearchParams(given)}`, document.baseURI)
       const response = await fetch(address, { headers: { accept: fileTypes[kind] }, credentials: 'same-origin' })
       if (response.ok) saveFile(await response.blob(), nameIn(response) ?? `audit-log.${kind}`)
-      else failure.value = await refusal(response)
+      else failure.value = await failureOfResponse(response)
     } catch {
       failure.value = { code: 'Unreachable', message: 'The download was interrupted. Check the connection, then try again.' }
     }
@@ -123,7 +123,7 @@ export function useAuditDownload() {
   return { run, running, failure }
 }
 
-async function refusal(response: Response): Promise<Failure> {
+async function failureOfResponse(response: Response): Promise<Failure> {
   const { error } = (await response.json().catch(() => ({}))) as { error?: Failure }
   return error ?? { code: 'InternalError', message: `The server answered with status ${response.status}.` }
 }

@@ -12,13 +12,13 @@ export const forever = 0
 
 /** Returns the retention period of audit entries. */
 export function useRetention() {
-  const { data, retry } = useQuery(AuditRetentionDocument, {})
+  const { data, retry } = useQuery(AuditRetentionDocument)
   return { retention: computed(() => data.value?.auditRetention), retry }
 }
 
 /** Returns the number of entries older than `days`. Queries only while `isWanted` is true. */
 export function useOlderEntries(days: () => number, isWanted: () => boolean) {
-  const { data, loading, failure } = useQuery(OlderAuditEntriesDocument, () => ({ days: days() }), isWanted)
+  const { data, loading, failure } = useQuery(OlderAuditEntriesDocument, { variables: () => ({ days: days() }), isWanted })
   const total = computed(() => (loading.value || failure.value ? undefined : data.value?.auditRetention?.entriesOlderThan))
   return { total, failure }
 }

@@ -13,9 +13,21 @@ interface Suggestion {
 /** Returns up to eight suggestions for the typed text; none while it is empty. */
 export function useSuggestions(kind: Suggested, text: Readonly<Ref<string>>) {
   const isWanted = (wanted: Suggested) => () => kind === wanted && text.value !== ''
-  const people = useQuery(PeopleLikeDocument, () => ({ query: text.value }), isWanted('person'), true)
-  const packages = useQuery(PackagesLikeDocument, () => ({ prefix: text.value.toLowerCase() }), isWanted('package'), true)
-  const publishers = useQuery(PublishersLikeDocument, () => ({ query: text.value }), isWanted('publisher'), true)
+  const people = useQuery(PeopleLikeDocument, {
+    variables: () => ({ query: text.value }),
+    isWanted: isWanted('person'),
+    isBackground: true,
+  })
+  const packages = useQuery(PackagesLikeDocument, {
+    variables: () => ({ prefix: text.value.toLowerCase() }),
+    isWanted: isWanted('package'),
+    isBackground: true,
+  })
+  const publishers = useQuery(PublishersLikeDocument, {
+    variables: () => ({ query: text.value }),
+    isWanted: isWanted('publisher'),
+    isBackground: true,
+  })
   return computed<Suggestion[]>(() => {
     if (text.value === '') return []
     if (kind === 'person')

@@ -21,13 +21,15 @@ export function useComparison() {
   const [route, router] = [useRoute(), useRouter()]
   const view = useQueryParam<View>('view', 'api', { allowed: views, resets: ['file'] })
   const chosen = { from: useQueryParam<string>('from', ''), to: useQueryParam<string>('to', '') }
-  const { data, ...state } = useQuery(CompareDocument, () => ({
-    name: String(route.params.name),
-    version: chosen.to.value || '0.0.0', // placeholder for the required variable `version`; ignored by the query
-    exact: chosen.to.value !== '',
-    from: chosen.from.value || null,
-    ...(view.value !== 'upgrade' && { [view.value]: true }),
-  }))
+  const { data, ...state } = useQuery(CompareDocument, {
+    variables: () => ({
+      name: String(route.params.name),
+      version: chosen.to.value || '0.0.0', // placeholder for the required variable `version`; ignored by the query
+      exact: chosen.to.value !== '',
+      from: chosen.from.value || null,
+      ...(view.value !== 'upgrade' && { [view.value]: true }),
+    }),
+  })
   const pkg = computed(() => data.value?.package ?? undefined)
   const compared = computed<Compared | undefined>(() => pkg.value?.version ?? pkg.value?.displayedVersion ?? undefined)
   /** Whether the answer is about the current view. The answer for the previous view stays until the next one arrives. */
@@ -53,10 +55,12 @@ export function useVersionNumbers() {
   const route = useRoute()
   const typed = ref('')
   const filter = refDebounced(typed, 150)
-  const { data, failure, retry } = useQuery(VersionNumbersDocument, () => ({
-    name: String(route.params.name),
-    filter: filter.value.trim() || null,
-  }))
+  const { data, failure, retry } = useQuery(VersionNumbersDocument, {
+    variables: () => ({
+      name: String(route.params.name),
+      filter: filter.value.trim() || null,
+    }),
+  })
   return { typed, failure, retry, numbers: computed(() => data.value?.package?.versions.nodes.map(({ version }) => version) ?? []) }
 }
 

@@ -18,7 +18,10 @@ interface Wanted {
 /** Loads the difference of a file once it is wanted. Null if the file did not change. */
 export function useFileDiff(wanted: MaybeRefOrGetter<Wanted>, isWanted: MaybeRefOrGetter<boolean>) {
   const route = useRoute()
-  const { data, ...state } = useQuery(FileDiffDocument, () => ({ name: String(route.params.name), ...toValue(wanted) }), isWanted)
+  const { data, ...state } = useQuery(FileDiffDocument, {
+    variables: () => ({ name: String(route.params.name), ...toValue(wanted) }),
+    isWanted,
+  })
   const diff = computed(() => (data.value ? (data.value.package?.version?.comparison?.files.diff ?? null) : undefined))
   return { ...state, diff }
 }

@@ -7,11 +7,10 @@ export type LockedPackage = NonNullable<UpgradeCheckQuery['upgradeCheck']>['pack
 /** Checks the text of a pubspec.lock once it is submitted. The text is not part of the URL. */
 export function useUpgradeCheck() {
   const lock = shallowRef<string>()
-  const { data, failure, loading, retry } = useQuery(
-    UpgradeCheckDocument,
-    () => ({ lock: lock.value ?? '' }),
-    () => lock.value !== undefined,
-  )
+  const { data, failure, loading, retry } = useQuery(UpgradeCheckDocument, {
+    variables: () => ({ lock: lock.value ?? '' }),
+    isWanted: () => lock.value !== undefined,
+  })
   function submit(text: string) {
     if (text === lock.value) retry()
     lock.value = text
@@ -27,7 +26,7 @@ export function useUpgradeChanges(locked: MaybeRefOrGetter<LockedPackage>, isWan
     return { name, version: latest?.version ?? version, from: version }
   }
   const isBehind = () => toValue(isWanted) && toValue(locked).state === 'BEHIND' && toValue(locked).locked !== null
-  const { data, failure, retry } = useQuery(UpgradeChangesDocument, variables, isBehind, true)
+  const { data, failure, retry } = useQuery(UpgradeChangesDocument, { variables, isWanted: isBehind, isBackground: true })
   const changes = computed(() => (data.value ? (data.value.package?.version?.apiChanges ?? null) : undefined))
   const breaking = computed(() => {
     if (!changes.value) return []

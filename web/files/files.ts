@@ -27,7 +27,7 @@ export function useFileRoute() {
 /** Returns the files of the displayed version. */
 export function useFiles() {
   const packageParams = usePackageParams()
-  const { data, ...state } = useQuery(PackageFilesDocument, packageParams)
+  const { data, ...state } = useQuery(PackageFilesDocument, { variables: packageParams })
   const files = computed(() => (data.value?.package?.version ?? data.value?.package?.displayedVersion)?.files)
   return { ...state, files }
 }
@@ -49,7 +49,7 @@ export function useFile() {
     source: !isPreview.value,
     preview: isPreview.value && isMarkdown(path.value),
   })
-  const { data, ...state } = useQuery(PackageFileDocument, variables, () => path.value !== '')
+  const { data, ...state } = useQuery(PackageFileDocument, { variables, isWanted: () => path.value !== '' })
   const file = computed(() => {
     const pkg = data.value?.package
     return data.value && ((pkg?.version ?? pkg?.displayedVersion)?.file ?? null)
@@ -89,4 +89,4 @@ export function entriesIn(files: readonly ListedFile[], folder: string) {
 }
 
 /** Returns the last part of a path. */
-export const nameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1)
+export const fileName = (path: string) => path.slice(path.lastIndexOf('/') + 1)

@@ -16,6 +16,7 @@ import { useMutation, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { bytes, count } from '../shared/format.ts'
 import { useQueryParam } from '../shared/query-param.ts'
+import { isOfKind, jobKinds } from './kinds.ts'
 
 /** Calls `poll` every 3 seconds while the page is visible. */
 export function usePolling(poll: () => void) {
@@ -27,7 +28,7 @@ export function usePolling(poll: () => void) {
 
 /** Polls a query. If the server does not respond, the last data is kept, so that forms based on it do not lose the user's input. */
 export function usePolled<Result, Variables extends AnyVariables>(document: TypedDocumentNode<Result, Variables>, variables: Variables) {
-  const { data: latest, loading, ...query } = useQuery(document, variables)
+  const { data: latest, loading, ...query } = useQuery(document, { variables })
   const data = shallowRef<Result>()
   watch(latest, (answer) => answer && (data.value = answer), { immediate: true, flush: 'sync' })
   usePolling(query.retry)
@@ -41,35 +42,26 @@ export const jobStates = {
   FAILED: { label: 'Failed', icon: 'i-lucide-circle-x', color: 'error' },
 } as const satisfies Record<JobState, object>
 
-/** Labels of the known kinds of jobs. Other kinds are shown by their identifier. */
-export const jobKinds: Record<string, string> = {
-  analysis: 'Analyze a version',
-  'analysis.pana': 'Analyze with pana',
-  'archives.remove': 'Remove archives',
-  backup: 'Back up',
-  'integrity.check': 'Check archives',
-  'publisher.domain-check': 'Look up a domain',
-  'sdk.install': 'Install an SDK',
-  'sdk.remove': 'Remove an SDK',
-}
-
-export const nameOf = ({ kind }: Pick<JobRowFragment, 'kind'>) => jobKinds[kind] ?? kind
+/** Returns the label of the kind of a job. */
+export const kindLabel = ({ kind }: Pick<JobRowFragment, 'kind'>): string => jobKinds[kind]?.label ?? kind
 
 const sdkKinds: Record<SdkKind, string> = { DART: 'Dart', FLUTTER: 'Flutter' }
 
 /** Returns what a job is about in words, such as a version, an SDK or a publisher; an empty string if it has no name or no longer exists. */
-export function subjectOf({ kind, subject, version, sdk }: JobRowFragment): string {
+export function jobSubject(job: JobRowFragment): string {
+  const { subject, version, sdk } = job
   if (version?.package) return `${version.package.name} ${version.version}`
   if (sdk) return `${sdkKinds[sdk.kind]} ${sdk.version}`
-  return kind === 'publisher.domain-check' ? subject : ''
+  return isOfKind(job, 'publisher.domain-check') ? subject : ''
 }
 
 /** Returns the kind and the subject of a job, for labels and messages. */
-export const jobTitle = (job: JobRowFragment) => [nameOf(job), subjectOf(job)].filter(Boolean).join(': ')
+export const jobTitle = (job: JobRowFragment) => [kindLabel(job), jobSubject(job)].filter(Boolean).join(': ')
 
 /** Returns the phase and the progress of a job, in bytes for downloads. For a failed job, the phase shows where it failed. */
-export function progressOf({ kind, done, total, phase, state }: JobRowFragment): string {
-  const amount = kind === 'sdk.install' ? bytes : count
+export function jobProgress(job: JobRowFragment): string {
+  const { done, total, phase, state } = job
+  const amount = isSdkInstall(job) ? bytes : count
   const words = phase && state !== 'DONE' ? (phases[phase] ?? phase) : ''
   const numbers = done || total ? `${amount(done)}${total ? ` of ${amount(total)}` : ''}` : ''
   return [words, numbers].filter(Boolean).join(': ')
@@ -88,7 +80,7 @@ const phases: Record<string, string> = {
 }
 
 /** Whether a job installs an SDK. Such jobs are cancelled on the SDKs page; otherwise the SDK would stay pending without a job. */
-export const isSdkInstall = ({ kind }: Pick<JobRowFragment, 'kind'>) => kind === 'sdk.install'
+export const isSdkInstall = (job: Pick<JobRowFragment, 'kind'>) => isOfKind(job, 'sdk.install')
 
 /** Returns the filters in the URL parameters `state` and `kind`. */
 export function useJobFilters() {
@@ -119,7 +111,7 @@ export const useCancelJob = () => useMutation(CancelJobDocument)
 export const useRetryJob = () => useMutation(RetryJobDocument)
 
 /** Returns the progress of a job from 0 to 100, or undefined if it is unknown. */
-export const percentOf = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
+export const jobPercent = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
   total ? Math.min(100, Math.floor((100 * done) / total)) : undefined
 
 export type JobGroup = NonNullable<JobGroupsQuery['jobGroups']>[number]
@@ -140,22 +132,10 @@ export function useJobsOfGroup({ kind, state }: JobGroup) {
   return { ...query, jobs: computed(() => data.value?.jobs?.nodes), total: computed(() => data.value?.jobs?.totalCount ?? 0) }
 }
 
-/** What the jobs of each kind do, and with what: "analyze" "12 versions" "with pana". */
-const works: Record<string, { verbs: [string, string, string]; one: string; many: string; how?: string }> = {
-  analysis: { verbs: ['analyze', 'Analyzing', 'Analyzed'], one: 'version', many: 'versions' },
-  'analysis.pana': { verbs: ['analyze', 'Analyzing', 'Analyzed'], one: 'version', many: 'versions', how: ' with pana' },
-  'archives.remove': { verbs: ['clean up after', 'Cleaning up after', 'Cleaned up after'], one: 'deletion', many: 'deletions' },
-  backup: { verbs: ['make', 'Making', 'Made'], one: 'backup', many: 'backups' },
-  'integrity.check': { verbs: ['complete', 'Running', 'Completed'], one: 'check of the archives', many: 'checks of the archives' },
-  'publisher.domain-check': { verbs: ['look up', 'Looking up', 'Looked up'], one: 'domain', many: 'domains' },
-  'sdk.install': { verbs: ['install', 'Installing', 'Installed'], one: 'SDK', many: 'SDKs' },
-  'sdk.remove': { verbs: ['remove', 'Removing', 'Removed'], one: 'SDK', many: 'SDKs' },
-}
-
 /** "Analyzed 122 versions", "Failed to install 1 SDK". */
 export function groupText({ kind, state, count: amount }: JobGroup): string {
-  const { verbs, one, many, how = '' } = works[kind] ?? { verbs: ['do', 'Doing', 'Did'], one: `job ${kind}`, many: `jobs ${kind}` }
-  const what = `${count(amount)} ${amount === 1 ? one : many}${how}`
+  const { verbs, one, many } = jobKinds[kind] ?? { verbs: ['do', 'Doing', 'Did'], one: `job ${kind}`, many: `jobs ${kind}` }
+  const what = `${count(amount)} ${amount === 1 ? one : many}`
   const [verb, now, past] = verbs
   if (state === 'FAILED') return `Failed to ${verb} ${what}`
   if (state === 'QUEUED') return `Waiting to ${verb} ${what}`

@@ -16,7 +16,7 @@ export const maxLegalBytes = 256 * 1024
 
 /** Returns a published legal page. If the text starts with a heading, the heading becomes the page's title. */
 export function useLegalPage(kind: MaybeRefOrGetter<LegalDocumentKind>) {
-  const { data, ...state } = useQuery(LegalPageDocument, () => ({ kind: toValue(kind) }))
+  const { data, ...state } = useQuery(LegalPageDocument, { variables: () => ({ kind: toValue(kind) }) })
   const page = computed(() => data.value && { ...data.value.legalDocument, ...withoutTitle(data.value.legalDocument.html) })
   return { ...state, page }
 }
@@ -32,7 +32,7 @@ function withoutTitle(html: string): { title: string | undefined; html: string }
 
 /** Returns a legal page for editing. */
 export function useLegalDocument(kind: MaybeRefOrGetter<LegalDocumentKind>) {
-  const { data, ...state } = useQuery(LegalDocumentDocument, () => ({ kind: toValue(kind) }))
+  const { data, ...state } = useQuery(LegalDocumentDocument, { variables: () => ({ kind: toValue(kind) }) })
   // After switching tabs, the data belongs to the other page until the next response.
   const legal = computed(() => (data.value?.legalDocument.kind === toValue(kind) ? data.value.legalDocument : undefined))
   return { ...state, legal }
@@ -40,7 +40,7 @@ export function useLegalDocument(kind: MaybeRefOrGetter<LegalDocumentKind>) {
 
 /** Renders the preview of a draft. */
 export function useLegalPreview(markdown: MaybeRefOrGetter<string>) {
-  const { data, ...state } = useQuery(LegalPreviewDocument, () => ({ markdown: toValue(markdown) }))
+  const { data, ...state } = useQuery(LegalPreviewDocument, { variables: () => ({ markdown: toValue(markdown) }) })
   return { ...state, html: computed(() => data.value?.legalPreview) }
 }
 

@@ -16,7 +16,7 @@ export const useMyPackages = () =>
 
 /** Returns the viewer's memberships in publishers. */
 export function useMyPublishers() {
-  const { data, ...state } = useQuery(MyPublishersDocument, {})
+  const { data, ...state } = useQuery(MyPublishersDocument)
   return { ...state, memberships: computed(() => data.value?.me?.memberships) }
 }
 
@@ -34,6 +34,6 @@ export const useWatchedVersions = () =>
 
 /** Returns the packages that the viewer watches, at most 100. */
 export function useWatchedPackages() {
-  const { data } = useQuery(WatchedPackagesDocument, {})
+  const { data } = useQuery(WatchedPackagesDocument)
   return { watched: computed(() => data.value?.watchedPackages?.nodes.flatMap((watch) => watch?.package ?? [])) }
 }

@@ -24,7 +24,7 @@ const mirrorKey: InjectionKey<ComputedRef<Mirror | undefined>> = Symbol('mirror'
 
 /** Loads the addresses of the mirror, for `useMirror` in the pages of the frame. */
 export function provideMirror() {
-  const { data, ...state } = useQuery(MirrorDocument, {})
+  const { data, ...state } = useQuery(MirrorDocument)
   const mirror = computed(() => data.value?.mirror ?? undefined)
   provide(mirrorKey, mirror)
   return { ...state, mirror }
@@ -35,7 +35,7 @@ export const useMirror = () => inject(mirrorKey, undefined) ?? computed(() => un
 
 /** Polls four times a minute what the mirror keeps and the state of the upstream server. For administrators. */
 export function useMirrorState() {
-  const { data, ...state } = useQuery(MirrorStateDocument, {})
+  const { data, ...state } = useQuery(MirrorStateDocument)
   useIntervalFn(() => document.visibilityState === 'visible' && state.retry(), 15_000)
   return { ...state, state: computed(() => data.value?.mirror ?? undefined) }
 }
@@ -51,5 +51,5 @@ export function useMirroredPackages() {
   return { list, q }
 }
 
-export const useRefreshMirrored = () => useMutation(RefreshMirroredPackageDocument)
-export const useRemoveMirrored = () => useMutation(RemoveMirroredPackageDocument)
+export const useRefreshMirroredPackage = () => useMutation(RefreshMirroredPackageDocument)
+export const useRemoveMirroredPackage = () => useMutation(RemoveMirroredPackageDocument)

@@ -47,7 +47,7 @@ export const modes: { value: MirrorPolicyMode; label: string }[] = [
 
 /** Returns the policies of the mirror, and what they did in the last 30 days. */
 export function usePolicies() {
-  const { data, ...state } = useQuery(MirrorPoliciesDocument, {})
+  const { data, ...state } = useQuery(MirrorPoliciesDocument)
   const effects = computed(() => data.value?.mirrorPolicyEffects ?? [])
   const effectOf = (rule: Rule, outcome: MirrorOutcome): Effect | undefined =>
     effects.value.find((one) => one.rule === rule && one.outcome === outcome)

@@ -22,14 +22,14 @@ function useName() {
 /** Returns the upstream package in the URL. */
 export function useUpstreamPackage() {
   const name = useName()
-  const { data, ...state } = useQuery(UpstreamPackageDocument, () => ({ name: name.value }))
+  const { data, ...state } = useQuery(UpstreamPackageDocument, { variables: () => ({ name: name.value }) })
   return { ...state, name, pkg: computed(() => data.value?.upstreamPackage ?? undefined) }
 }
 
 /** Returns the README of the upstream package in the URL; null without one. */
 export function useUpstreamReadme() {
   const name = useName()
-  const { data, ...state } = useQuery(UpstreamReadmeDocument, () => ({ name: name.value }))
+  const { data, ...state } = useQuery(UpstreamReadmeDocument, { variables: () => ({ name: name.value }) })
   return { ...state, html: computed(() => (data.value?.upstreamPackage ? (data.value.upstreamPackage.readme ?? null) : undefined)) }
 }
 

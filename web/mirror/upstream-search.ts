@@ -10,6 +10,10 @@ export function useUpstreamSearch(typed: Readonly<Ref<string>>, first: number) {
   const settled = refDebounced(typed, 150)
   const query = computed(() => settled.value.trim())
   const isWanted = computed(() => host.value !== undefined && /^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(query.value))
-  const { data, ...state } = useQuery(SearchUpstreamDocument, () => ({ query: query.value, first }), isWanted, true)
+  const { data, ...state } = useQuery(SearchUpstreamDocument, {
+    variables: () => ({ query: query.value, first }),
+    isWanted,
+    isBackground: true,
+  })
   return { ...state, host, query, isWanted, matches: computed(() => (isWanted.value ? data.value?.searchUpstream : undefined)) }
 }

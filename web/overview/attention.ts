@@ -16,7 +16,7 @@ export function useRefresh(read: () => void, intervalMs: number) {
 
 /** Returns what needs the attention of an administrator, and keeps it up to date. */
 export function useAttention() {
-  const { data, ...state } = useQuery(AttentionDocument, {})
+  const { data, ...state } = useQuery(AttentionDocument)
   useRefresh(state.retry, refreshMs)
   return { ...state, items: computed(() => data.value?.attention) }
 }

@@ -7,18 +7,20 @@ export type Statistics = NonNullable<StatisticsQuery['serverStatistics']>
 
 /** Returns counts, storage use and uptime of the server. */
 export function useStatistics() {
-  const { data, ...state } = useQuery(StatisticsDocument, {})
+  const { data, ...state } = useQuery(StatisticsDocument)
   return { ...state, statistics: computed(() => data.value?.serverStatistics), version: computed(() => data.value?.server.version) }
 }
 
 /** Returns the tokens with the scope `admin` that expire within two weeks. */
 export function useExpiringTokens() {
-  const { data, ...state } = useQuery(ExpiringTokensDocument, { now: new Date().toISOString(), soon: inDays(14).toISOString() })
+  const { data, ...state } = useQuery(ExpiringTokensDocument, {
+    variables: { now: new Date().toISOString(), soon: inDays(14).toISOString() },
+  })
   return { ...state, tokens: computed(() => data.value?.accessTokens) }
 }
 
 /** Returns the newest actions of people. */
 export function useRecentActions() {
-  const { data, ...state } = useQuery(RecentActionsDocument, {})
+  const { data, ...state } = useQuery(RecentActionsDocument)
   return { ...state, entries: computed(() => data.value?.auditEntries?.nodes) }
 }

@@ -4,7 +4,7 @@ import { useMutation, useQuery } from '../graphql.ts'
 
 /** Returns the impact of deleting a package or a version. Queries whenever `isWanted` becomes true. */
 export function useDeletionImpact(removed: () => { name: string; version: string | null }, isWanted: Readonly<Ref<boolean>>) {
-  const { data, ...query } = useQuery(DeletionImpactDocument, removed, isWanted)
+  const { data, ...query } = useQuery(DeletionImpactDocument, { variables: removed, isWanted })
   return {
     ...query,
     chains: computed(() => data.value?.package?.brokenByDeletion?.map(({ names }) => names) ?? []),

@@ -14,7 +14,7 @@ import { useSession } from '../sign-in/session.ts'
 /** Returns the direct and the dev dependencies of the displayed version. */
 export function useDependencies() {
   const packageParams = usePackageParams()
-  const { data, ...state } = useQuery(DependenciesDocument, packageParams)
+  const { data, ...state } = useQuery(DependenciesDocument, { variables: packageParams })
   const all = computed(() => (data.value?.package?.version ?? data.value?.package?.displayedVersion)?.dependencies)
   const of = (wanted: ResolvedDependencyFragment['kind']) =>
     computed(() => all.value?.filter(({ kind }) => kind === wanted).map((dependency) => ({ ...dependency, id: dependency.name })))

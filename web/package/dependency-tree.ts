@@ -22,7 +22,7 @@ export interface Branch extends TreeItem {
 
 /** Returns the packages of this server that the displayed version needs, as a tree, and the packages without a usable version. */
 export function useDependencyTree() {
-  const { data, ...state } = useQuery(DependencyClosureDocument, usePackageParams())
+  const { data, ...state } = useQuery(DependencyClosureDocument, { variables: usePackageParams() })
   const version = computed(() => data.value?.package?.version ?? data.value?.package?.displayedVersion)
   const closure = computed(() => version.value?.dependencyClosure)
   const tree = computed(() => closure.value && branches(closure.value.nodes))

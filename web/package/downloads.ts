@@ -24,11 +24,13 @@ export function useDownloads() {
   const route = useRoute()
   const by = useQueryParam<string>('by', 'major', { allowed: groupings.map(({ value }) => value), replace: true })
   const range = useQueryParam<string>('range', 'year', { allowed: ranges.map(({ value }) => value), replace: true })
-  const { data, ...state } = useQuery(DownloadsByVersionDocument, () => ({
-    name: String(route.params.name),
-    by: by.value === 'minor' ? ('MINOR' as const) : ('MAJOR' as const),
-    weeks: ranges.find(({ value }) => value === range.value)?.weeks ?? 52,
-  }))
+  const { data, ...state } = useQuery(DownloadsByVersionDocument, {
+    variables: () => ({
+      name: String(route.params.name),
+      by: by.value === 'minor' ? ('MINOR' as const) : ('MAJOR' as const),
+      weeks: ranges.find(({ value }) => value === range.value)?.weeks ?? 52,
+    }),
+  })
   const downloads = computed(() => data.value?.package?.downloads ?? undefined)
   const series = computed<ChartSeries[]>(
     () =>

@@ -16,7 +16,7 @@ import { useQueryParam } from '../shared/query-param.ts'
 /** Returns the settings of the package in the URL. */
 export function usePackageAdmin() {
   const route = useRoute()
-  const { data, ...state } = useQuery(PackageAdminDocument, () => ({ name: String(route.params.name) }))
+  const { data, ...state } = useQuery(PackageAdminDocument, { variables: () => ({ name: String(route.params.name) }) })
   return { ...state, pkg: computed(() => data.value?.package ?? undefined) }
 }
 

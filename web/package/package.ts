@@ -31,7 +31,9 @@ export function usePackage() {
   const packageParams = usePackageParams()
   const { viewer } = useSession()
   // Users are visible only to signed-in users.
-  const { data, ...state } = useQuery(PackageDocument, () => ({ ...packageParams.value, signedIn: viewer.value !== undefined }))
+  const { data, ...state } = useQuery(PackageDocument, {
+    variables: () => ({ ...packageParams.value, signedIn: viewer.value !== undefined }),
+  })
   const pkg = computed(() => data.value?.package ?? undefined)
   // The previous data stays visible until the next response.
   const version = computed(() => [pkg.value?.version, pkg.value?.displayedVersion].find(isDetailed))
@@ -42,7 +44,7 @@ export function usePackage() {
 /** Returns a document of the displayed version as sanitized HTML, or null if the version does not contain it. */
 export function useVersionDocument(kind: DocumentKind) {
   const packageParams = usePackageParams()
-  const { data, ...state } = useQuery(VersionDocumentDocument, () => ({ ...packageParams.value, [kind]: true }))
+  const { data, ...state } = useQuery(VersionDocumentDocument, { variables: () => ({ ...packageParams.value, [kind]: true }) })
   const text = computed(() => {
     const pkg = data.value?.package
     return data.value && ((pkg?.version ?? pkg?.displayedVersion)?.[kind] ?? null)
@@ -53,7 +55,7 @@ export function useVersionDocument(kind: DocumentKind) {
 /** Returns the commands and snippets for using the displayed version. */
 export function useInstallation() {
   const packageParams = usePackageParams()
-  const { data, ...state } = useQuery(InstallationDocument, packageParams)
+  const { data, ...state } = useQuery(InstallationDocument, { variables: packageParams })
   return { ...state, version: computed(() => data.value?.package?.version ?? data.value?.package?.displayedVersion ?? undefined) }
 }
 

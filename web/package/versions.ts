@@ -23,7 +23,7 @@ export function useVersionGroups() {
   const shown = useShownVersion()
   const filter = useQueryParam<string>('filter', '', { resets: ['after', 'open'], replace: true })
   const order = useQueryParam('order', 'descending', { allowed: ['descending', 'ascending'], resets: ['after'], replace: true })
-  const { data, ...state } = useQuery(VersionGroupsDocument, () => ({ name: String(route.params.name) }))
+  const { data, ...state } = useQuery(VersionGroupsDocument, { variables: () => ({ name: String(route.params.name) }) })
   const pkg = computed(() => data.value?.package ?? undefined)
   const first = computed(() => groupOf(shown.value?.version ?? '0.0.0'))
   // The group of the displayed version is loaded at the same time as the list of groups.

@@ -59,7 +59,7 @@ const useSlug = () => {
 /** Returns the publisher in the URL. */
 export function usePublisher() {
   const slug = useSlug()
-  const { data, ...query } = useQuery(PublisherDocument, () => ({ slug: slug.value }))
+  const { data, ...query } = useQuery(PublisherDocument, { variables: () => ({ slug: slug.value }) })
   return {
     ...query,
     slug,
@@ -80,7 +80,7 @@ export function usePublisherPackages() {
 /** Returns the publisher's members, sorted by name, or null if the viewer may not see them. */
 export function usePublisherMembers() {
   const slug = useSlug()
-  const { data, ...query } = useQuery(PublisherMembersDocument, () => ({ slug: slug.value }))
+  const { data, ...query } = useQuery(PublisherMembersDocument, { variables: () => ({ slug: slug.value }) })
   return { ...query, members: computed(() => data.value && (data.value.publisher?.members ?? null)) }
 }
 
@@ -107,7 +107,7 @@ export function useAdminPublishers() {
 
 /** Returns the publisher of a package, and the publishers to which the viewer could transfer the package. */
 export function usePublisherChoice(name: MaybeRefOrGetter<string>) {
-  const { data, ...query } = useQuery(PublisherChoiceDocument, () => ({ name: toValue(name) }))
+  const { data, ...query } = useQuery(PublisherChoiceDocument, { variables: () => ({ name: toValue(name) }) })
   return {
     ...query,
     pkg: computed(() => data.value?.package ?? undefined),

@@ -39,4 +39,4 @@ export function engineText({ engine, engineVersion }: Pick<ScoreStateFragment, '
 
 const inProgress: ReadonlySet<string> = new Set(['PENDING', 'RUNNING'])
 /** Whether the state is pending or running, and so will change without user action. */
-export const isInProgress = (state: string) => inProgress.has(state)
+export const isBeingScored = (state: string) => inProgress.has(state)

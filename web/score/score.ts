@@ -11,7 +11,7 @@ import {
 import { useMutation, useQuery } from '../graphql.ts'
 import { usePackageParams, useShownVersion } from '../package/package.ts'
 import { useLive } from '../shared/live.ts'
-import { isInProgress } from './score-labels.ts'
+import { isBeingScored } from './score-labels.ts'
 
 type AnalysisState = Pick<VersionDetailsFragment, 'version'> & {
   score: Pick<ScoreStateFragment, 'status' | 'finishedAt' | 'awaitsPana'>
@@ -25,7 +25,7 @@ export function useScoreChanges(name: () => string, version: () => VersionDetail
   useLive(VersionScoreChangedDocument, () => ({ name: name(), version: version()?.version ?? '0.0.0' }), {
     isWanted: () => {
       const { score, apiDocumentation } = version() ?? {}
-      return score !== undefined && (isInProgress(score.status) || score.awaitsPana || isInProgress(apiDocumentation?.state ?? ''))
+      return score !== undefined && (isBeingScored(score.status) || score.awaitsPana || isBeingScored(apiDocumentation?.state ?? ''))
     },
     changed: ({ versionScoreChanged }) => {
       const shown = version()
@@ -39,7 +39,7 @@ export function useScoreChanges(name: () => string, version: () => VersionDetail
 export function useVersionScore() {
   const packageParams = usePackageParams()
   const shown = useShownVersion()
-  const { data, ...state } = useQuery(VersionScoreDocument, packageParams)
+  const { data, ...state } = useQuery(VersionScoreDocument, { variables: packageParams })
   watch(
     () => shown.value && stateOf(shown.value),
     (_now, before) => before !== undefined && state.retry(),
@@ -50,7 +50,7 @@ export function useVersionScore() {
 
 /** Returns the output of the analysis engine. Queries only while `isWanted` is true. */
 export function useScoreLog(version: () => { name: string; version: string }, isWanted: () => boolean) {
-  const { data, ...state } = useQuery(ScoreLogDocument, version, isWanted)
+  const { data, ...state } = useQuery(ScoreLogDocument, { variables: version, isWanted })
   return { ...state, log: computed(() => data.value && (data.value.package?.version?.score.log ?? null)) }
 }
 

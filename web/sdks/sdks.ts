@@ -48,7 +48,7 @@ export function useSdks() {
 
 /** Returns the available releases of a kind and channel. Queries only while `isWanted` is true. */
 export function useReleases(wanted: { kind: SdkKind; channel: SdkChannel }, isWanted: MaybeRefOrGetter<boolean>) {
-  const { data, ...query } = useQuery(SdkReleasesDocument, () => ({ kind: wanted.kind, channel: wanted.channel }), isWanted)
+  const { data, ...query } = useQuery(SdkReleasesDocument, { variables: () => ({ kind: wanted.kind, channel: wanted.channel }), isWanted })
   return { ...query, releases: computed(() => data.value?.sdkReleases) }
 }
 
@@ -84,7 +84,7 @@ export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowe
   const progress = ref<SdkProgressFragment>()
   const isWanted = computed(() => isFollowed() && isInProgress(install().status))
   const variables = () => ({ id: install().uuid })
-  const { data, retry } = useQuery(SdkInstallLogDocument, variables, () => isWanted.value || toValue(isLogOpen))
+  const { data, retry } = useQuery(SdkInstallLogDocument, { variables, isWanted: () => isWanted.value || toValue(isLogOpen) })
   const setProgress = (latest: SdkProgressFragment | undefined | null) => void (progress.value = latest ?? undefined)
   watch(data, (answer) => setProgress(answer?.sdkInstallProgress), { immediate: true })
   useLive(SdkInstallPushesDocument, variables, { isWanted, changed: (pushed) => setProgress(pushed.sdkInstallProgress), poll: retry })

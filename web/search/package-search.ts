@@ -43,12 +43,14 @@ export function usePackageSearch() {
     set: (name) => (chosen.value = name === names.value[0] ? '' : name),
   })
   const page = usePageNumber()
-  const { data, ...state } = useQuery(SearchPackagesDocument, () => ({
-    query: query.value,
-    sort: sorts[sort.value],
-    first: pageSize,
-    offset: (page.value - 1) * pageSize,
-  }))
+  const { data, ...state } = useQuery(SearchPackagesDocument, {
+    variables: () => ({
+      query: query.value,
+      sort: sorts[sort.value],
+      first: pageSize,
+      offset: (page.value - 1) * pageSize,
+    }),
+  })
   const result = computed(() => data.value?.searchPackages)
   const packages = computed(() => result.value?.edges.map(({ node, excerpt }) => ({ ...node, excerpt })) ?? [])
   return { ...state, query, words, names, sort, page, result, packages }
@@ -57,5 +59,5 @@ export function usePackageSearch() {
 /** Returns the content of the home page: recently updated, most downloaded and the viewer's own packages. */
 export function useHome() {
   const { viewer } = useSession()
-  return useQuery(HomeDocument, () => ({ signedIn: viewer.value != null }))
+  return useQuery(HomeDocument, { variables: () => ({ signedIn: viewer.value != null }) })
 }

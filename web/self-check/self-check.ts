@@ -19,7 +19,7 @@ const toleratedMs = 60_000
 /** Returns facts about the server's environment for display, compared with what this browser observes. */
 export function useSelfCheck() {
   const { server } = useSession()
-  const { data, ...query } = useQuery(SelfCheckDocument, {})
+  const { data, ...query } = useQuery(SelfCheckDocument)
   const facts = computed(() => data.value?.selfCheck ?? undefined)
   const configuration = computed<Fact[]>(() =>
     (facts.value?.configuration ?? []).map((setting) => ({ ...setting, problem: setting.problem ?? undefined })),
@@ -81,8 +81,8 @@ function clockProblem(one: string, other: string, whose: string): string | undef
 
 /** Returns the result of the last archive check and the state of a running one. */
 export function useIntegrity() {
-  const { data, ...query } = useQuery(IntegrityDocument, {})
-  const { run, running, failure: refusal } = useMutation(CheckIntegrityDocument)
+  const { data, ...query } = useQuery(IntegrityDocument)
+  const { run, running, failure: rejection } = useMutation(CheckIntegrityDocument)
   const latest = computed(() => data.value?.jobs?.nodes[0])
   const activeJob = computed(() => (latest.value && ['QUEUED', 'RUNNING'].includes(latest.value.state) ? latest.value : undefined))
   usePolling(() => activeJob.value && query.retry())
@@ -97,6 +97,6 @@ export function useIntegrity() {
     activeJob,
     check,
     running,
-    refusal,
+    rejection,
   }
 }

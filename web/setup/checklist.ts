@@ -29,7 +29,7 @@ const stepTexts: Record<SetupStep, StepText> = {
 /** Returns the steps after the setup, kept up to date, so that a row turns green by itself when it is done elsewhere. */
 export function useChecklist() {
   const { viewer } = useSession()
-  const { data, ...state } = useQuery(SetupChecklistDocument, {}, () => viewer.value !== undefined)
+  const { data, ...state } = useQuery(SetupChecklistDocument, { isWanted: () => viewer.value !== undefined })
   useRefresh(state.retry, refreshMs)
   const checklist = computed(() => data.value?.setupChecklist)
   const steps = computed(() => (checklist.value?.steps ?? []).map(({ step, isDone }) => ({ step, isDone, ...stepTexts[step] })))

@@ -1,5 +1,5 @@
 /**
- * Copies text to the clipboard. Returns false if the browser refuses. Over plain HTTP, where the clipboard API is missing, the text is copied
+ * Copies text to the clipboard. Returns false if the browser rejects. Over plain HTTP, where the clipboard API is missing, the text is copied
  * from a temporary field next to `button`: inside a dialog, the focus trap would not let a field elsewhere have the focus.
  */
 export async function copyToClipboard(text: string, button: HTMLElement): Promise<boolean> {

@@ -1,5 +1,5 @@
 import uPlot from 'uplot'
-import { type ChartShape, type ColoredSeries, drawingOrder, stackedValues } from './time-chart.ts'
+import { type ChartShape, type ColoredSeries, sortForDrawing, stackedValues } from './time-chart.ts'
 
 interface Drawing {
   shape: ChartShape
@@ -13,7 +13,7 @@ interface Drawing {
 const daySeconds = 86_400
 
 export function plotData(times: readonly Date[], series: readonly ColoredSeries[], stacked: boolean): uPlot.AlignedData {
-  const drawn = drawingOrder(series)
+  const drawn = sortForDrawing(series)
   const values = stacked ? stackedValues(drawn) : drawn.map((one) => [...one.values])
   return [times.map((time) => time.getTime() / 1000), ...values]
 }
@@ -48,7 +48,7 @@ export function plotOptions({ shape, series, width, height, colorOf }: Drawing):
         values: (_plot, splits) => splits.map((value) => shape.format(value)),
       },
     ],
-    series: [{}, ...drawingOrder(series).map((one) => seriesOptions(one, shape, colorOf(one.color)))],
+    series: [{}, ...sortForDrawing(series).map((one) => seriesOptions(one, shape, colorOf(one.color)))],
   }
 }
 

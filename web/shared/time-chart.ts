@@ -51,7 +51,7 @@ export function stackedValues(series: readonly ColoredSeries[]): (number | null)
 }
 
 /** Returns the series in the order in which they are drawn: the lower parts of a stack cover the higher ones, and lines cover both. */
-export const drawingOrder = (series: readonly ColoredSeries[]) =>
+export const sortForDrawing = (series: readonly ColoredSeries[]) =>
   series.toSorted((a, b) => Number(a.line ?? false) - Number(b.line ?? false))
 
 /** Returns the sum of all stacked series at a time. */

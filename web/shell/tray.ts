@@ -2,6 +2,7 @@ import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
 import { computed, ref, watch } from 'vue'
 import { TrayDocument, type TrayQuery } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
+import { isOfKind, type JobKind } from '../jobs/kinds.ts'
 import { announce } from '../shared/announce.ts'
 import { count, counted } from '../shared/format.ts'
 
@@ -29,7 +30,7 @@ export const refreshTray = () => void refreshRequests.value++
 
 /** Returns the running work, and the work that ended while this console was open and that the user has not dismissed. */
 export function useTray() {
-  const { data, retry } = useQuery(TrayDocument, {}, true, true)
+  const { data, retry } = useQuery(TrayDocument, { isBackground: true })
   const visibility = useDocumentVisibility()
   // Largest number of pending analyses since the queue was last empty: the 100 % of the scoring progress.
   const maxPending = ref(0)
@@ -64,8 +65,8 @@ const pendingAnalyses = ({ scoringSettings }: TrayQuery) =>
 const titleOf = ({ kind, version }: NonNullable<TrayQuery['sdkInstalls']>[number]) => `${kind === 'DART' ? 'Dart' : 'Flutter'} ${version}`
 
 function entriesOf(data: TrayQuery, maxPending: number): TrayEntry[] {
-  const percentOf = (kind: string, subject: string) => {
-    const job = data.jobs?.nodes.find((one) => one.kind === kind && one.subject === subject)
+  const percentOf = (kind: JobKind, subject: string) => {
+    const job = data.jobs?.nodes.find((one) => isOfKind(one, kind) && one.subject === subject)
     return job?.total ? Math.min(100, Math.floor((100 * job.done) / job.total)) : undefined
   }
   const installs = data.sdkInstalls?.flatMap((install) => {
@@ -75,7 +76,7 @@ function entriesOf(data: TrayQuery, maxPending: number): TrayEntry[] {
   })
   const left = pendingAnalyses(data)
   const scoring = left > 0 ? [scoringEntry(left, Math.max(left, maxPending))] : []
-  const checks = data.jobs?.nodes.filter(({ kind }) => kind === 'integrity.check')
+  const checks = data.jobs?.nodes.filter((job) => isOfKind(job, 'integrity.check'))
   return [
     ...(installs ?? []),
     ...scoring,

@@ -92,19 +92,19 @@ export function useUsers() {
 
 /** Returns the administrators to whom the ownership can be transferred. */
 export function useActiveAdministrators() {
-  const { data, ...query } = useQuery(UsersDocument, { role: 'ADMIN', status: 'ACTIVE', orderBy: 'EMAIL', first: 100 })
+  const { data, ...query } = useQuery(UsersDocument, { variables: { role: 'ADMIN', status: 'ACTIVE', orderBy: 'EMAIL', first: 100 } })
   return { ...query, administrators: computed(() => data.value?.users?.nodes) }
 }
 
 /** Returns the users whose e-mail address or name contains the text. For administrators. */
 export function usePeopleLike(text: MaybeRefOrGetter<string>) {
-  const { data } = useQuery(PeopleLikeDocument, () => ({ query: toValue(text) }))
+  const { data } = useQuery(PeopleLikeDocument, { variables: () => ({ query: toValue(text) }) })
   return computed(() => data.value?.users?.nodes ?? [])
 }
 
 /** Returns an account with its sessions, tokens and recent events. */
 export function useUser(uuid: MaybeRefOrGetter<string>) {
-  const { data, ...query } = useQuery(UserDocument, () => ({ uuid: toValue(uuid), actor: toValue(uuid) }))
+  const { data, ...query } = useQuery(UserDocument, { variables: () => ({ uuid: toValue(uuid), actor: toValue(uuid) }) })
   const { viewer } = useSession()
   const user = computed(() => data.value?.user ?? undefined)
   const isOneself = computed(() => user.value !== undefined && user.value.id === viewer.value?.id)

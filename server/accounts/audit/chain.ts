@@ -103,7 +103,7 @@ export async function lastCut(em: EntityManager): Promise<Cut | null> {
 }
 
 /** Returns the chain position and hash that the oldest remaining audit entry builds on. */
-export const anchorOf = (cut: Cut | null): Place => cut ?? { position: 0, hash: start }
+export const auditAnchor = (cut: Cut | null): Place => cut ?? { position: 0, hash: start }
 
 /** A link of the hash chain with its entry, or without if the entry was removed. */
 export type Link = { position: number; hash: string; entry_id: string } & ({ id: null } | EntryRow)

@@ -32,10 +32,10 @@ const columns = {
 type Format = { type: string; parameters: string; extension: string; head: string; line: (row: Row) => string }
 type Row = Record<string, string | null>
 
-/** Exports the filtered audit log as a file in this format. Reads in batches, so memory use is constant. */
-export const exportedAs = (format: Format): Alternative => ({
+/** Exports the filtered audit log as a file in this format. `filterOf` converts the variables of the route to a filter. Reads in batches, so memory use is constant. */
+export const exportedAs = (format: Format, filterOf: (variables: Data) => Data): Alternative => ({
   type: format.type,
-  handler: (context, given) => sendFile(context, format, () => ({ ...given(), olderThan: given().before })),
+  handler: (context, given) => sendFile(context, format, () => filterOf(given())),
 })
 
 async function sendFile(context: Context, format: Format, variables: () => Data): Promise<unknown> {

@@ -1,6 +1,6 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
+import { beyond, type Direction, type DirectedPage, pageByKey } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { countEach, findEach } from '../../platform/db/batched.ts'
 import { invalidInput } from '../../errors.ts'
@@ -30,18 +30,17 @@ type AuditFilter = {
 }
 
 type Condition = FilterQuery<AuditEntry>
-type AuditOrder = 'newest' | 'oldest'
-type Slice = { limit: number; after: string | undefined; order?: AuditOrder }
+type Slice = { limit: number; after: string | undefined; direction?: Direction | null | undefined }
 
 /**
- * Lists audit entries as a connection.
+ * Lists audit entries as a connection, newest first unless `direction` is `asc`.
  * @throws ApiError InvalidInput for a malformed kind or id.
  */
-export async function listAuditEntries(em: EntityManager, filter: AuditFilter, page: PageArguments, order: AuditOrder = 'newest') {
+export async function listAuditEntries(em: EntityManager, filter: AuditFilter, { direction, ...page }: DirectedPage) {
   const where = await conditionOf(em, filter)
   return pageByKey(page, {
     keyOf: (entry: AuditEntry) => entry.id,
-    load: (limit, after) => load(em, where, { limit, after: after && known(after), order }),
+    load: (limit, after) => load(em, where, { limit, after: after && known(after), direction }),
     count: () => countEach(em, AuditEntry, where),
   })
 }
@@ -64,9 +63,10 @@ export async function batchAuditEntries(fork: () => EntityManager, filter: Audit
 }
 
 /** Loads up to `limit` entries after the entry with this id. Ids are ordered by time. */
-function load(em: EntityManager, where: Condition, { limit, after, order = 'newest' }: Slice): Promise<AuditEntry[]> {
-  const further = after === undefined ? {} : { id: order === 'newest' ? { $lt: after } : { $gt: after } }
-  return findEach(em, AuditEntry, { $and: [where, further] }, { orderBy: { id: order === 'newest' ? 'desc' : 'asc' }, limit })
+function load(em: EntityManager, where: Condition, { limit, after, direction }: Slice): Promise<AuditEntry[]> {
+  const order = direction ?? 'desc'
+  const further = after === undefined ? {} : { id: { [beyond[order]]: after } }
+  return findEach(em, AuditEntry, { $and: [where, further] }, { orderBy: { id: order }, limit })
 }
 
 async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {

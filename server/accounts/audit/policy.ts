@@ -23,15 +23,15 @@ const securityKinds = [
 ] satisfies AuditKind[]
 
 /** Returns the condition for security events of this account. */
-export const securityOf = (userId: string) => ({ userId, kind: { $in: securityKinds } })
+export const securityFilter = (userId: string) => ({ userId, kind: { $in: securityKinds } })
 
 /**
  * Returns the condition for the entries that the caller may see: all for administrators, entries about the security of their own account for other
  * users, null for none.
  */
-export function visibleEntries(context: Context): Partial<ReturnType<typeof securityOf>> | null {
+export function visibleEntries(context: Context): Partial<ReturnType<typeof securityFilter>> | null {
   if (isServerAdmin(context)) return {}
-  return context.viewer && mayChangeOwnAccount(context) ? securityOf(context.viewer.id) : null
+  return context.viewer && mayChangeOwnAccount(context) ? securityFilter(context.viewer.id) : null
 }
 
 /**

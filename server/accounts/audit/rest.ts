@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { type Data, route } from '../../platform/rest/route.ts'
+import { type Reference, referencedUser } from '../users/refs.ts'
 import { exportedAs, csv, ndjson } from './export.ts'
 import { agent, agentSchema, nextBefore } from './refs.ts'
 
 const person = '{ userId: uuid displayName email }'
 const variables =
-  '$kind: String, $actor: String, $user: String, $package: String, $publisher: String, $peopleOnly: Boolean, $from: DateTime, $to: DateTime, $before: ID'
+  '$kind: String, $actor: UserReference, $user: UserReference, $package: String, $publisher: String, $peopleOnly: Boolean, $from: DateTime, $to: DateTime, $before: ID'
 const filter =
-  'kind: $kind, actor: $actor, user: $user, package: $package, publisher: $publisher, peopleOnly: $peopleOnly, from: $from, to: $to, olderThan: $before'
+  'kind: $kind, actedBy: $actor, affectedUser: $user, package: $package, publisher: $publisher, peopleOnly: $peopleOnly, from: $from, to: $to, olderThan: $before'
 
 type Person = Parameters<typeof agent>[1]
 type Entry = Data & { id: string; actorId: string | null; actor: Person; userId: string | null; user: Person }
@@ -38,12 +39,16 @@ export const auditRoutes = [
     {
       summary:
         'The audit log, newest first, 50 entries per page. With `Accept: text/csv` or `application/x-ndjson`, all entries as a file.',
-      names: { before: 'olderThan' },
+      names: { before: 'olderThan', actor: 'actedBy', user: 'affectedUser' },
       answer: { from: ({ auditEntries }) => answer(auditEntries as Connection), schema: auditPage },
-      alternatives: [exportedAs(csv), exportedAs(ndjson)],
+      alternatives: [exportedAs(csv, filterOf), exportedAs(ndjson, filterOf)],
     },
   ),
 ]
+
+function filterOf({ actor, user, before, ...filter }: Data): Data {
+  return { ...filter, actor: referencedUser(actor as Reference), user: referencedUser(user as Reference), olderThan: before }
+}
 
 function answer({ nodes, pageInfo }: Connection) {
   const entries = nodes.map(({ actorId, actor, userId, user, clientIp, ...entry }) => ({

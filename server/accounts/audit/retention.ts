@@ -8,7 +8,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { changeRows, insertRows } from '../../platform/db/statements.ts'
 import { db } from '../../platform/db/query.ts'
 import type { Services } from '../../services.ts'
-import { type Place, anchorOf, lastCut, type Link, problemsOf, readLinks } from './chain.ts'
+import { type Place, auditAnchor, lastCut, type Link, problemsOf, readLinks } from './chain.ts'
 
 /** Minimum retention in days. The database refuses to delete younger entries, whatever the owner sets. */
 export const minRetentionDays = 90
@@ -76,7 +76,7 @@ async function deleteSome(em: EntityManager, now: Date): Promise<(Place & { entr
   const { days } = await lockSetting(em, auditRetention)
   if (days === null) return null
   const before = keptFrom(now, days)
-  const anchor = anchorOf(await lastCut(em))
+  const anchor = auditAnchor(await lastCut(em))
   const end = endOfOld(anchor, await readLinks(em, anchor.position, atOnce + 1), before)
   if (end.position === anchor.position) return null
   const entries = end.position - anchor.position

@@ -1,14 +1,14 @@
 import { newestFirst } from '../../platform/graphql/connections.ts'
 import { readSetting } from '../../platform/settings/service.ts'
 import { builder } from '../../platform/graphql/builder.ts'
-import { OrderDirection } from '../../platform/graphql/types.ts'
+import { newestByDefault } from '../../platform/graphql/types.ts'
 import { replacedBy } from '../../platform/graphql/former-schema.ts'
 import { loadUser } from '../users/service.ts'
-import { UserRef, UserReference, textOf } from '../users/refs.ts'
+import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 import { AuditEntry, deletedUser } from './entity.ts'
 import { listAuditEntries } from './list.ts'
 import { AuditEntryRef } from './refs.ts'
-import { canSeeAddress, visibleEntries, securityOf } from './policy.ts'
+import { canSeeAddress, visibleEntries, securityFilter } from './policy.ts'
 import { belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import { z } from 'zod'
 import { connectionOf, payload } from '../../platform/graphql/payload.ts'
@@ -88,11 +88,11 @@ builder.queryField('auditEntries', (t) =>
         from: t.arg({ type: 'DateTime', description: 'Only entries at or after this time.' }),
         to: t.arg({ type: 'DateTime', description: 'Only entries before this time.' }),
         olderThan: t.arg.id({ description: 'Only entries older than the entry with this plain identifier.' }),
-        direction: t.arg({ type: OrderDirection, description: 'DESC for the newest first, which is the default.' }),
+        direction: t.arg(newestByDefault),
       },
-      resolve: (_root, { direction, actedBy, affectedUser, ...args }, { em }) => {
-        const people = { actor: textOf(actedBy) ?? args.actor, user: textOf(affectedUser) ?? args.user }
-        return listAuditEntries(em, { ...args, ...people }, args, direction === 'asc' ? 'oldest' : 'newest')
+      resolve: (_root, { actedBy, affectedUser, ...args }, { em }) => {
+        const people = { actor: referencedUser(actedBy) ?? args.actor, user: referencedUser(affectedUser) ?? args.user }
+        return listAuditEntries(em, { ...args, ...people }, args)
       },
     },
     connectionOf(AuditEntryRef),
@@ -107,8 +107,9 @@ builder.objectField(UserRef, 'securityHistory', (t) =>
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
         'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for other users than its owner and administrators. A token needs the scope WRITE.',
+      args: { direction: t.arg(newestByDefault) },
       resolve: (user, args, context) =>
-        canSeeBelongings(context, user) ? newestFirst(context.em, AuditEntry, securityOf(user.id), args) : null,
+        canSeeBelongings(context, user) ? newestFirst(context.em, AuditEntry, securityFilter(user.id), args) : null,
     },
     connectionOf(AuditEntryRef),
   ),
@@ -121,6 +122,7 @@ builder.objectField(UserRef, 'activity', (t) =>
       nullable: true,
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description: 'Actions of this user, newest first; null unless you are this user or an administrator. A token needs the scope WRITE.',
+      args: { direction: t.arg(newestByDefault) },
       resolve: (user, args, context) => (canSeeBelongings(context, user) ? listAuditEntries(context.em, { actor: user.id }, args) : null),
     },
     connectionOf(AuditEntryRef),

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { db } from '../../platform/db/query.ts'
 import { readRow } from '../../platform/db/statements.ts'
-import { idAt, anchorOf, type Cut, isUnsealed, lastCut, problemsOf, readLinks } from './chain.ts'
+import { idAt, auditAnchor, type Cut, isUnsealed, lastCut, problemsOf, readLinks } from './chain.ts'
 
 /** Result of verifying the audit log against its hash chain. */
 type Verdict = {
@@ -30,13 +30,13 @@ const sealedAfterMs = 3_600_000
 export async function verifyChain(em: EntityManager, now: Date, known?: string): Promise<Verdict> {
   const problems: string[] = []
   let cut = await lastCut(em)
-  let [place, hasKnown] = [anchorOf(cut), known === undefined || known === cut?.hash]
+  let [place, hasKnown] = [auditAnchor(cut), known === undefined || known === cut?.hash]
   for (;;) {
     const links = await readLinks(em, place.position, atOnce)
     const moved = await lastCut(em)
     if (moved && moved.position > place.position) {
       // Entries were deleted during the verification, possibly before they were read. Continue after the new cut.
-      ;[cut, place, hasKnown] = [moved, anchorOf(moved), hasKnown || known === moved.hash]
+      ;[cut, place, hasKnown] = [moved, auditAnchor(moved), hasKnown || known === moved.hash]
       continue
     }
     for (const link of links) {
@@ -53,7 +53,7 @@ export async function verifyChain(em: EntityManager, now: Date, known?: string):
       `Entries older than an hour that are not in the chain: ${old}. They were added by something else, or the server was not running.`,
     )
   if (!hasKnown) problems.push(`The hash ${known} is not in the chain. ${whyUnknown(cut)}`)
-  const { position: deleted } = anchorOf(cut)
+  const { position: deleted } = auditAnchor(cut)
   return { entries: place.position - deleted, deleted, head: place.position === 0 ? null : place.hash, unsealed, problems }
 }
 

@@ -17,7 +17,7 @@ import {
   clientFault,
   type Parameters,
   readAuthorization,
-  stateOf,
+  stateParameter,
   withParameters,
 } from './parameters.ts'
 import { exchangeCode } from './exchange.ts'
@@ -83,7 +83,7 @@ async function authorize(context: Context): Promise<unknown> {
     return await reply.redirect(`${base}/oauth/consent?request_id=${await requestAuthorization(context, requested)}`)
   } catch (error) {
     if (!(error instanceof OauthError)) throw error
-    const answer = { error: error.code, error_description: error.message, state: stateOf(query) }
+    const answer = { error: error.code, error_description: error.message, state: stateParameter(query) }
     return reply.redirect(withParameters(String(query.redirect_uri), answer))
   }
 }

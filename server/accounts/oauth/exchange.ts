@@ -10,7 +10,7 @@ import { grantableScopes } from '../tokens/policy.ts'
 import { issueToken } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
 import { AuthorizationRequest } from './entity.ts'
-import { clientId, OauthError, optional, type Parameters, required } from './parameters.ts'
+import { clientId, OauthError, optional, type Parameters, requiredParameter } from './parameters.ts'
 
 /** The parameters of a token request. */
 type Exchange = { code: string; redirectUri: string; codeVerifier: string }
@@ -30,7 +30,7 @@ type SpentRequest = Loaded<AuthorizationRequest, 'user' | 'token'>
 export async function exchangeCode(context: Context, parameters: Parameters): Promise<Grant> {
   const { em, ip, now, config } = context
   const circumstances = { now: now(), ip, maxDays: config.TOKEN_MAX_DAYS }
-  // A refusal must not throw inside the transaction, since the rollback would make the code valid again.
+  // A rejection must not throw inside the transaction, since the rollback would make the code valid again.
   const exchange = (given: Exchange) => em.transactional((inner) => spend(inner, given, circumstances))
   let given: Exchange
   try {
@@ -50,12 +50,12 @@ export async function exchangeCode(context: Context, parameters: Parameters): Pr
 const maxCodes = 4
 
 function readExchange(parameters: Parameters): Exchange {
-  if (required(parameters, 'grant_type') !== 'authorization_code') {
+  if (requiredParameter(parameters, 'grant_type') !== 'authorization_code') {
     throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code.')
   }
   if ((optional(parameters, 'client_id') ?? clientId) !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
-  const [code, redirectUri] = [required(parameters, 'code'), required(parameters, 'redirect_uri')]
-  return { code, redirectUri, codeVerifier: required(parameters, 'code_verifier') }
+  const [code, redirectUri] = [requiredParameter(parameters, 'code'), requiredParameter(parameters, 'redirect_uri')]
+  return { code, redirectUri, codeVerifier: requiredParameter(parameters, 'code_verifier') }
 }
 
 type Circumstances = { now: Date; ip: string; maxDays: number | undefined }

@@ -50,20 +50,26 @@ export function clientFault({ client_id: client, redirect_uri: redirectUri }: Pa
  * @throws OauthError that is reported to the client by a redirect.
  */
 export function readAuthorization(query: Parameters): RequestedAuthorization {
-  const responseType = required(query, 'response_type')
+  const responseType = requiredParameter(query, 'response_type')
   if (responseType !== 'code') throw new OauthError('unsupported_response_type', 'response_type must be code.')
-  const codeChallenge = required(query, 'code_challenge')
-  if (required(query, 'code_challenge_method') !== 'S256') throw new OauthError('invalid_request', 'code_challenge_method must be S256.')
+  const codeChallenge = requiredParameter(query, 'code_challenge')
+  if (requiredParameter(query, 'code_challenge_method') !== 'S256')
+    throw new OauthError('invalid_request', 'code_challenge_method must be S256.')
   if (!/^[\w-]{43}$/.test(codeChallenge))
     throw new OauthError('invalid_request', 'code_challenge must be a SHA-256 in base64url: 43 characters.')
-  const state = stateOf(query)
+  const state = stateParameter(query)
   if (query.state !== undefined && state === undefined)
     throw new OauthError('invalid_request', 'state must be given once, in at most 1000 printable ASCII characters.')
-  return { redirectUri: required(query, 'redirect_uri'), state: state ?? '', codeChallenge, scopes: readScopes(optional(query, 'scope')) }
+  return {
+    redirectUri: requiredParameter(query, 'redirect_uri'),
+    state: state ?? '',
+    codeChallenge,
+    scopes: readScopes(optional(query, 'scope')),
+  }
 }
 
 /** Returns the `state` parameter if it can be returned to the client (RFC 6749 appendix A.5). */
-export const stateOf = ({ state }: Parameters): string | undefined =>
+export const stateParameter = ({ state }: Parameters): string | undefined =>
   typeof state === 'string' && /^[\x20-\x7e]{1,1000}$/.test(state) ? state : undefined
 
 /** Returns an optional parameter. Empty counts as absent (RFC 6749 §3.1). @throws OauthError when it is repeated. */
@@ -75,7 +81,7 @@ export function optional(parameters: Parameters, name: string): string | undefin
 }
 
 /** Returns a required parameter. @throws OauthError when it is missing or repeated. */
-export function required(parameters: Parameters, name: string): string {
+export function requiredParameter(parameters: Parameters, name: string): string {
   const value = optional(parameters, name)
   if (value === undefined) throw new OauthError('invalid_request', `${name} is required.`)
   return value

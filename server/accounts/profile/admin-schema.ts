@@ -1,6 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { formerly, replacedBy } from '../../platform/graphql/former-schema.ts'
-import { connectionOf, payload } from '../../platform/graphql/payload.ts'
+import { connectionOf, payload, wordEnum } from '../../platform/graphql/payload.ts'
+import { connectionOrders } from '../../platform/graphql/types.ts'
 import { createUser, resetPassword, updateUser, transferOwnership } from './administer.ts'
 import { displayName, email, inviteHours, emailKey } from '../users/input.ts'
 import { assignableRoles, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
@@ -8,7 +9,7 @@ import { loadUser } from '../users/service.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { User } from '../users/entity.ts'
-import { listUsers } from './list.ts'
+import { listUsers, type UserOrder } from './list.ts'
 
 const AssignableRoleEnum = builder.enumType('AssignableRole', {
   description: 'A role that an administrator can assign. The ownership is transferred instead.',
@@ -99,12 +100,14 @@ builder.mutationField('transferOwnership', (t) =>
   }),
 )
 
-const UserOrderEnum = builder.enumType('UserOrder', {
-  description: 'How to sort users.',
-  values: {
-    CREATED: { value: 'created', description: 'Newest first.' },
-    EMAIL: { value: 'email', description: 'By e-mail address.' },
-  },
+const userOrders = connectionOrders<UserOrder>('UserOrder', 'How to sort users.', 'created', {
+  created: { description: 'By time of creation.', direction: 'desc' },
+  email: { description: 'By e-mail address.', direction: 'asc' },
+})
+
+const UserSearchField = wordEnum('UserSearchField', 'A field of users that can be searched.', {
+  email: 'The e-mail address.',
+  name: 'The name.',
 })
 
 builder.queryField('users', (t) =>
@@ -113,18 +116,23 @@ builder.queryField('users', (t) =>
       type: UserRef,
       description: 'The users of this server, for administrators.',
       args: {
-        email: t.arg.string({ description: 'Part of the e-mail address, case-insensitive.', ...partOfText }),
+        email: t.arg.string({
+          description: 'Part of the e-mail address, case-insensitive.',
+          deprecationReason: replacedBy('query and searchIn'),
+          ...partOfText,
+        }),
         query: t.arg.string({ description: 'Part of the e-mail address or name, case-insensitive.', ...partOfText }),
+        searchIn: t.arg({ type: UserSearchField, description: 'The only field that `query` searches. Default: both.' }),
         role: t.arg({ type: RoleEnum, description: 'Only users with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
         idleSince: t.arg({
           type: 'DateTime',
           description: 'Only users who have not signed in since this time. For accounts that never signed in, the time of creation counts.',
         }),
-        orderBy: t.arg({ type: UserOrderEnum, description: 'Sort order. Default: CREATED.' }),
+        ...userOrders.args,
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, { orderBy, ...args }, { em }) => listUsers(em, args, orderBy ?? 'created', args),
+      resolve: (_root, args, { em }) => listUsers(em, args, userOrders.sortOf(args), args),
     },
     connectionOf(UserRef),
   ),

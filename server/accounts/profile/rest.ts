@@ -61,8 +61,8 @@ export const userRoutes = [
   }),
   route(
     'GET /api/admin/users',
-    `query ($email: String, $offset: Int) { users(first: 50, email: $email, offset: $offset) { nodes { ${userFields} } totalCount } }`,
-    { summary: 'The users of this server, newest first.', answer: { page: 'users', of: 'users' } },
+    `query ($email: String, $offset: Int) { users(first: 50, query: $email, searchIn: EMAIL, offset: $offset) { nodes { ${userFields} } totalCount } }`,
+    { summary: 'The users of this server, newest first.', names: { email: 'query' }, answer: { page: 'users', of: 'users' } },
   ),
   route('GET /api/admin/users/:id', `query ($id: ID!) { user(by: { uuid: $id }) { ${userFields} } }`, {
     summary: 'A user.',

@@ -2,7 +2,8 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { formerly } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
-import { UserRef, UserReference, textOf } from '../users/refs.ts'
+import { connectionOrders, newestByDefault } from '../../platform/graphql/types.ts'
+import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 import { belongingsScope, visibleBelongings, canSeeBelongings } from '../users/policy.ts'
 import { Session } from './entity.ts'
 import {
@@ -11,6 +12,7 @@ import {
   revokeOtherSessions,
   revokeSession,
   sessionIsLive,
+  type SessionOrder,
   signOut,
   listAllSessions,
   revokeUserSession,
@@ -58,6 +60,7 @@ builder.objectField(UserRef, 'sessions', (t) =>
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
         'Active sessions, newest first; null for other users than their owner and administrators. A token needs the scope WRITE.',
+      args: { direction: t.arg(newestByDefault) },
       resolve: (user, args, context) =>
         canSeeBelongings(context, user) ? listSessions(context.em, user.id, { ...args, now: context.now() }) : null,
     },
@@ -132,12 +135,9 @@ builder.mutationField('revokeOtherSessions', (t) =>
   }),
 )
 
-const SessionOrderEnum = builder.enumType('SessionOrder', {
-  description: 'How to sort sessions.',
-  values: {
-    CREATED: { value: 'created', description: 'Newest first.' },
-    LAST_USED: { value: 'lastUsed', description: 'Most recently used first.' },
-  },
+const sessionOrders = connectionOrders<SessionOrder>('SessionOrder', 'How to sort sessions.', 'created', {
+  created: { description: 'By time of the sign-in.', direction: 'desc' },
+  lastUsed: { description: 'By time of the last use.', direction: 'desc' },
 })
 
 builder.queryField('sessions', (t) =>
@@ -149,10 +149,10 @@ builder.queryField('sessions', (t) =>
         user: t.arg({ type: UserReference, description: 'Only sessions of this user.' }),
         clientIp: t.arg.string({ description: 'Only sessions that were started from this IP address.' }),
         unusedSince: t.arg({ type: 'DateTime', description: 'Only sessions that have not been used since this time.' }),
-        orderBy: t.arg({ type: SessionOrderEnum, description: 'Sort order. Default: CREATED.' }),
+        ...sessionOrders.args,
       },
-      resolve: (_root, { orderBy, ...args }, { em, now }) =>
-        listAllSessions(em, { ...args, user: textOf(args.user) }, orderBy ?? 'created', { ...args, now: now() }),
+      resolve: (_root, args, { em, now }) =>
+        listAllSessions(em, { ...args, user: referencedUser(args.user) }, sessionOrders.sortOf(args), { ...args, now: now() }),
     },
     connectionOf(SessionRef),
   ),

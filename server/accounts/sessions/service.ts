@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { notFound } from '../../errors.ts'
-import { newestFirst, type PageArguments, isMomentKey, momentKey, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
+import { type DirectedPage, inOrderOfTime, newestFirst, type Sort } from '../../platform/graphql/connections.ts'
 import { clearSessionCookies } from '../../platform/http/cookies.ts'
 import { sessionLifetimes } from '../../platform/access/authenticate.ts'
 import { Session } from './entity.ts'
@@ -26,8 +26,8 @@ export async function signOut(context: Context): Promise<void> {
   clearSessionCookies(context.reply, context.config.SERVER_URL)
 }
 
-/** Lists a user's sessions that are active at `now`, as a connection, newest first. */
-export const listSessions = (em: EntityManager, userId: string, { now, ...page }: PageArguments & { now: Date }) =>
+/** Lists a user's sessions that are active at `now`, as a connection, newest first by default. */
+export const listSessions = (em: EntityManager, userId: string, { now, ...page }: Page) =>
   newestFirst(em, Session, liveSessions(userId, now), page)
 
 /** Returns the condition for a user's active sessions. */
@@ -81,24 +81,14 @@ type SessionFilter = {
   /** Only sessions that have not been used since this time. */
   unusedSince?: Date | null | undefined
 }
-type SessionOrder = 'created' | 'lastUsed'
+export type SessionOrder = 'created' | 'lastUsed'
+type Page = DirectedPage & { now: Date }
 
 /** Lists the sessions of all users that are active at `now`, as a connection; for administrators. */
-export async function listAllSessions(em: EntityManager, filter: SessionFilter, order: SessionOrder, page: PageArguments & { now: Date }) {
+export async function listAllSessions(em: EntityManager, filter: SessionFilter, { by, direction }: Sort<SessionOrder>, page: Page) {
   const where = await conditions(em, filter, page.now)
-  if (order === 'created') return newestFirst(em, Session, where, page)
-  const orderBy = { lastUsedAt: 'desc', id: 'desc' } as const
-  return pageByKey(page, {
-    keyOf: ({ lastUsedAt, id }: Session) => momentKey(lastUsedAt, id),
-    isKey: isMomentKey,
-    count: () => em.count(Session, where),
-    load: (limit, key) => em.find(Session, { $and: [where, key === undefined ? {} : usedBefore(key)] }, { orderBy, limit }),
-  })
-}
-
-function usedBefore(key: string): FilterQuery<Session> {
-  const { moment, id } = readMomentKey(key)
-  return { $or: [{ lastUsedAt: { $lt: moment } }, { lastUsedAt: moment, id: { $lt: id } }] }
+  if (by === 'created') return newestFirst(em, Session, where, { ...page, direction })
+  return inOrderOfTime(em, Session, { by: 'lastUsedAt', direction }, where, page)
 }
 
 async function conditions(em: EntityManager, { user, clientIp, unusedSince }: SessionFilter, now: Date): Promise<FilterQuery<Session>> {

@@ -5,7 +5,7 @@ import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication } from '../../errors.ts'
 import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
 import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
-import { countFailures, networksOf, turnKey } from '../../platform/http/limits.ts'
+import { countFailures, networksOf, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { User } from '../users/entity.ts'
@@ -39,11 +39,11 @@ export async function signIn(context: Context, input: { email: string; password:
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
   const account = sha256(key)
   const place = { sources: networksOf(context.ip) }
-  const { user, ...caller } = await turnsOf(context)(turnKey(context.ip), () => lookUp(context, key, account), place)
+  const { user, ...caller } = await turnsOf(context)(fairQueueKey(context.ip), () => lookUp(context, key, account), place)
   const { origin } = caller
   const attempt = () => begin(context, user, { ...caller, password: input.password })
   const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)
-  if (!user || !session) return refuse(context, user)
+  if (!user || !session) return rejectSignIn(context, user)
   sendCookies(context, session)
   sendDeviceCookie(context, origin)
   return reloadUser(em, user.id)
@@ -101,7 +101,7 @@ async function startSession(context: Context, user: Account, { verified, rehashe
   })
 }
 
-async function refuse({ em, ip }: Context, user: Account | null): Promise<never> {
+async function rejectSignIn({ em, ip }: Context, user: Account | null): Promise<never> {
   const summary = 'Someone tried to sign in with a wrong e-mail address or password'
   audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary, ip })
   await em.flush()

@@ -5,7 +5,7 @@ import { displayName, email } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
 import { isBrowsingOn } from '../../platform/access/audience.ts'
 import { isSetUp } from '../../platform/access/setup-gate.ts'
-import { completeSetup, refuseAfterSetup, verifySetupCode } from './service.ts'
+import { completeSetup, rejectAfterSetup, verifySetupCode } from './service.ts'
 
 const SetupStatus = builder.objectRef<object>('SetupStatus').implement({
   description: 'Server state for the sign-in and setup pages.',
@@ -47,7 +47,7 @@ builder.mutationField('verifySetupCode', (t) =>
     }),
     description: 'Verifies the setup code. After that, only a client with the same IP address and this token can complete the setup.',
     skipTypeScopes: true,
-    extensions: { beforeSetup: true, ownOrigin: true, admit: refuseAfterSetup, limit: 'setupVerify' },
+    extensions: { beforeSetup: true, ownOrigin: true, admit: rejectAfterSetup, limit: 'setupVerify' },
     typeOptions: { description: "The code from the server's log." },
     argOptions: { description: 'The code.' },
     input: {
@@ -66,7 +66,7 @@ builder.mutationField('completeSetup', (t) =>
     type: payload('CompleteSetupPayload', 'The completed setup.', { user: { type: UserRef, description: 'The owner.' } }),
     description: 'Creates the owner and completes the setup. Sign in afterwards.',
     skipTypeScopes: true,
-    extensions: { beforeSetup: true, ownOrigin: true, admit: refuseAfterSetup, limit: 'setupComplete' },
+    extensions: { beforeSetup: true, ownOrigin: true, admit: rejectAfterSetup, limit: 'setupComplete' },
     typeOptions: { description: "The owner's account." },
     argOptions: { description: 'The account.' },
     input: {

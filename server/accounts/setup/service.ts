@@ -34,7 +34,7 @@ export async function verifySetupCode(context: Context, code: string): Promise<s
   const { em, ip, now, reply, config } = context
   const current = await newestCode(em)
   if (!current || isExpired(current, now())) throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
-  if (!fits(current, code)) return refuseWrongCode(context, current)
+  if (!fits(current, code)) return rejectWrongCode(context, current)
   const token = randomText()
   const claimable = { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] }
   const claimed = await em.nativeUpdate(SetupCode, claimable, { verifiedIp: ip, verifiedAt: now(), tokenHash: sha256(token) })
@@ -53,7 +53,7 @@ export async function completeSetup(context: Context, input: OwnerAccount): Prom
   const { em, ip, now, config, request, reply } = context
   const code = await newestCode(em)
   // Codes are deleted when the setup is completed, possibly by a concurrent request.
-  if (!code) await refuseAfterSetup(context)
+  if (!code) await rejectAfterSetup(context)
   const proven = requireVerified(code, { ip, token: input.setupToken ?? readCookie(request, 'setup', config.SERVER_URL), now: now() })
   const passwordHash = await hashPassword(context, await acceptPassword(context, input.password, input))
   const owner = await makeOwner(context, proven, { ...input, passwordHash })
@@ -95,11 +95,11 @@ const otherClient = () =>
   )
 
 /** Checks that the setup is not complete yet. @throws ApiError NotFound once there is an owner. */
-export async function refuseAfterSetup(context: Context): Promise<void> {
+export async function rejectAfterSetup(context: Context): Promise<void> {
   if (await isSetUp(context)) throw alreadySetUp()
 }
 
-async function refuseWrongCode(context: Context, { id }: SetupCode): Promise<never> {
+async function rejectWrongCode(context: Context, { id }: SetupCode): Promise<never> {
   const replacement = await context.em.transactional(async (inner) => {
     // Incremented by the statement itself, so that concurrent wrong attempts are all counted and exactly one reaches the limit.
     await inner.nativeUpdate(SetupCode, { id }, { failures: raw('failures + 1') })
@@ -132,7 +132,7 @@ const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
 const letters = 12
 const codeLifetimeMs = 24 * 3_600_000
 
-/** Returns the current code, which is the newest; undefined without any. */
+/** Returns the current code, which is the newest; undefined without a code. */
 const newestCode = (em: EntityManager): Promise<SetupCode | undefined> =>
   em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
 

@@ -2,15 +2,16 @@ import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
 import { formerly } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
+import { connectionOrders, newestByDefault } from '../../platform/graphql/types.ts'
 import { label } from '../users/input.ts'
 import { visibleBelongings, belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import type { Scope } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
 import { TokenScope } from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
-import { createToken, listTokens } from './service.ts'
+import { createToken, listTokens, type TokenOrder } from './service.ts'
 import { loadUser } from '../users/service.ts'
-import { UserRef, UserReference, textOf } from '../users/refs.ts'
+import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 
 const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
@@ -114,18 +115,19 @@ builder.objectField(UserRef, 'tokens', (t) =>
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
         'Tokens that are not revoked, newest first; null for other users than their owner and administrators. A token needs the scope WRITE.',
-      resolve: (user, args, context) => (canSeeBelongings(context, user) ? listTokens(context.em, { user: user.id }, args) : null),
+      args: { direction: t.arg(newestByDefault) },
+      resolve: (user, { direction, ...page }, context) =>
+        canSeeBelongings(context, user)
+          ? listTokens(context.em, { user: user.id }, page, { by: 'created', direction: direction ?? 'desc' })
+          : null,
     },
     connectionOf(AccessTokenRef),
   ),
 )
 
-const TokenOrderEnum = builder.enumType('TokenOrder', {
-  description: 'How to sort tokens.',
-  values: {
-    CREATED: { value: 'created', description: 'Newest first.' },
-    EXPIRES: { value: 'expires', description: 'Expiring soonest first; tokens that never expire last.' },
-  },
+const tokenOrders = connectionOrders<TokenOrder>('TokenOrder', 'How to sort tokens.', 'created', {
+  created: { description: 'By time of creation.', direction: 'desc' },
+  expires: { description: 'By time of expiry; tokens that never expire after all others.', direction: 'asc' },
 })
 
 builder.queryField('accessTokens', (t) =>
@@ -143,9 +145,9 @@ builder.queryField('accessTokens', (t) =>
           type: 'DateTime',
           description: 'Only tokens that have not been used since this time. For tokens that were never used, the time of creation counts.',
         }),
-        orderBy: t.arg({ type: TokenOrderEnum, description: 'Sort order. Default: CREATED.' }),
+        ...tokenOrders.args,
       },
-      resolve: (_root, { orderBy, ...args }, { em }) => listTokens(em, { ...args, user: textOf(args.user) }, args, orderBy ?? 'created'),
+      resolve: (_root, args, { em }) => listTokens(em, { ...args, user: referencedUser(args.user) }, args, tokenOrders.sortOf(args)),
     },
     connectionOf(AccessTokenRef),
   ),

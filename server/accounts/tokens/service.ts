@@ -10,7 +10,7 @@ import type { Scope } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
 import { endOfToken, grantableScopes, needsProof } from './policy.ts'
 import { newSecret, prefixOf } from '../../platform/access/token-secret.ts'
-import { isMomentKey, momentKey, newestFirst, type PageArguments, pageByKey, readMomentKey } from '../../platform/graphql/connections.ts'
+import { inOrderOfTime, newestFirst, type PageArguments, type Sort } from '../../platform/graphql/connections.ts'
 import { personId } from '../users/service.ts'
 
 type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
@@ -87,26 +87,15 @@ type TokenFilter = {
   unusedSince?: Date | null | undefined
 }
 
-type TokenOrder = 'created' | 'expires'
+export type TokenOrder = 'created' | 'expires'
 
-/** Lists tokens that are not revoked, as a connection; for their owner, or for administrators. */
-export async function listTokens(em: EntityManager, filter: TokenFilter, page: PageArguments, order: TokenOrder = 'created') {
+const newestToken: Sort<TokenOrder> = { by: 'created', direction: 'desc' }
+
+/** Lists tokens that are not revoked, as a connection; for their owner, or for administrators. Tokens that never expire sort after all others. */
+export async function listTokens(em: EntityManager, filter: TokenFilter, page: PageArguments, { by, direction } = newestToken) {
   const where = await conditions(em, filter)
-  if (order === 'created') return newestFirst(em, AccessToken, where, page)
-  const orderBy = { expiresAt: 'asc nulls last', id: 'desc' } as const
-  return pageByKey(page, {
-    keyOf: ({ expiresAt, id }: AccessToken) => momentKey(expiresAt, id),
-    isKey: isMomentKey,
-    count: () => em.count(AccessToken, where),
-    load: (limit, key) => em.find(AccessToken, { $and: [where, key === undefined ? {} : endingAfter(key)] }, { orderBy, limit }),
-  })
-}
-
-/** Returns the condition for the tokens after a cursor. Tokens that never expire are sorted last. */
-function endingAfter(key: string): FilterQuery<AccessToken> {
-  const { moment, id } = readMomentKey(key)
-  if (moment === null) return { expiresAt: null, id: { $lt: id } }
-  return { $or: [{ expiresAt: { $gt: moment } }, { expiresAt: moment, id: { $lt: id } }, { expiresAt: null }] }
+  if (by === 'created') return newestFirst(em, AccessToken, where, { ...page, direction })
+  return inOrderOfTime(em, AccessToken, { by: 'expiresAt', direction }, where, page)
 }
 
 async function conditions(em: EntityManager, filter: TokenFilter): Promise<FilterQuery<AccessToken>> {

@@ -1,6 +1,6 @@
 import { serviceUnavailable } from '../../errors.ts'
 import { openThreadPool } from '../../platform/threads/pool.ts'
-import { networksOf, turnKey } from '../../platform/http/limits.ts'
+import { networksOf, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 
 /**
@@ -35,9 +35,9 @@ export type Caller = {
 export function passwordTurns(bounds: { atOnce: number; waitingPerKey: number }) {
   const inTurn = createFairLimiter({ ...bounds, waiting: 32, reserved: 16, newcomersFirst: true })
   return {
-    run: <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => inTurn(turnKey(caller.ip), work, placeOf(caller)),
+    run: <Result>(caller: Caller, work: () => Promise<Result>): Promise<Result> => inTurn(fairQueueKey(caller.ip), work, placeOf(caller)),
     /** @throws ApiError RateLimitExceeded when the queue has no place for this caller. */
-    requirePlace: (caller: Caller): void => inTurn.requirePlace(turnKey(caller.ip), placeOf(caller)),
+    requirePlace: (caller: Caller): void => inTurn.requirePlace(fairQueueKey(caller.ip), placeOf(caller)),
   }
 }
 

@@ -14,6 +14,7 @@ export const UserRef = builder.objectRef<PublicUser>('User')
 export const UserReference = builder.inputType('UserReference', {
   description: 'A user, by exactly one of these fields.',
   isOneOf: true,
+  extensions: { fromText: (text: string): Reference => (text.includes('@') ? { email: text } : { uuid: text }) },
   fields: (t) => ({
     email: t.string({ description: 'The e-mail address, case-insensitive.', extensions: { maxLength: 254 } }),
     userId: t.globalID({ for: [UserRef], description: 'The global id.' }),
@@ -21,10 +22,10 @@ export const UserReference = builder.inputType('UserReference', {
   }),
 })
 
-type Reference = { email?: string | null; userId?: { id: string } | null; uuid?: string | null }
+export type Reference = { email?: string | null; userId?: { id: string } | null; uuid?: string | null }
 
 /** Returns the e-mail address or plain identifier of a reference, which services accept; undefined without one. */
-export const textOf = (reference: Reference | null | undefined): string | undefined =>
+export const referencedUser = (reference: Reference | null | undefined): string | undefined =>
   reference?.email ?? reference?.userId?.id ?? reference?.uuid ?? undefined
 
 /** The fields of a user in REST responses. */
@@ -36,12 +37,12 @@ export const ofViewer = { required: { viewer: unauthenticated }, caller: 'identi
 /** Returns the same fields as `userFields`, for responses that do not use GraphQL. */
 export const describeUser = (user: PublicUser, config: Config) => {
   const { id: userId, email, displayName, role, isActive, mustChangePassword, createdAt, lastLoginAt = null } = user
-  const computed = { status: statusOf(user), avatarUrl: avatarUrl(user, config) }
+  const computed = { status: accountStatus(user), avatarUrl: avatarUrl(user, config) }
   return { userId, email, displayName, role, isActive, mustChangePassword, ...computed, createdAt, lastLoginAt }
 }
 
 /** Returns the state of an account: invited, active or inactive. */
-export function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
+export function accountStatus(user: PublicUser): 'invited' | 'active' | 'inactive' {
   if (!user.isActive) return 'inactive'
   // Only database rows can lack a password: a viewer has signed in, so the account has one.
   return user.passwordHash === null ? 'invited' : 'active'

@@ -2,7 +2,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { replacedBy } from '../../platform/graphql/former-schema.ts'
 import { User } from './entity.ts'
 import { canChangeAccess, canEdit, canSeeBelongings, isOneself } from './policy.ts'
-import { avatarUrl, RoleEnum, statusOf, UserRef, UserStatus } from './refs.ts'
+import { avatarUrl, RoleEnum, accountStatus, UserRef, UserStatus } from './refs.ts'
 
 builder.node(UserRef, {
   description: 'A user account on this server.',
@@ -20,7 +20,7 @@ builder.node(UserRef, {
     mustChangePassword: t.exposeBoolean('mustChangePassword', {
       description: 'Whether the user must choose a new password before anything else.',
     }),
-    status: t.field({ type: UserStatus, description: 'State of the account.', resolve: statusOf }),
+    status: t.field({ type: UserStatus, description: 'State of the account.', resolve: accountStatus }),
     avatarUrl: t.string({
       nullable: true,
       description:

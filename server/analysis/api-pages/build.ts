@@ -1,6 +1,6 @@
 import type { Api } from '../dart/api.ts'
 import { docsOf, templatesOf } from './directives.ts'
-import { frame, idOf, type Page } from './frame.ts'
+import { frame, sectionId, type Page } from './frame.ts'
 import { renderLibraryPage } from './library-page.ts'
 import { renderSearchPage } from './search-page.ts'
 import { type About, buildSite, hasPage } from './site.ts'
@@ -38,13 +38,13 @@ function renderIndexPage(pageContext: PageContext): Page {
     title: `${title} - Dart API docs`,
     crumbs: [],
     contents: [
-      { id: idOf('Libraries'), label: 'Libraries', entries: [] },
-      ...(readme === null ? [] : [{ id: idOf('README'), label: 'README', entries: [] }]),
+      { id: sectionId('Libraries'), label: 'Libraries', entries: [] },
+      ...(readme === null ? [] : [{ id: sectionId('README'), label: 'README', entries: [] }]),
     ],
     main: html`<h1>${title} <span class="kind">API documentation</span></h1>
       ${about.description === null ? null : html`<p class="lead">${about.description}</p>`}
-      <section aria-labelledby="${idOf('Libraries')}">
-        <h2 id="${idOf('Libraries')}">Libraries</h2>
+      <section aria-labelledby="${sectionId('Libraries')}">
+        <h2 id="${sectionId('Libraries')}">Libraries</h2>
         ${
           libraries.length === 0
             ? html`<p>This package has no public libraries.</p>`
@@ -59,8 +59,8 @@ function renderIndexPage(pageContext: PageContext): Page {
       </section>
       ${
         rendered &&
-        html`<section aria-labelledby="${idOf('README')}">
-          <h2 id="${idOf('README')}">README</h2>
+        html`<section aria-labelledby="${sectionId('README')}">
+          <h2 id="${sectionId('README')}">README</h2>
           <div class="doc readme">${withLinks(rendered, pageContext.site, view.path)}</div>
         </section>`
       }`,

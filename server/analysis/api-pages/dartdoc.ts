@@ -9,7 +9,7 @@ import { frame, type Page } from './frame.ts'
 import { Html, html } from './html.ts'
 import { maxPageBytes, maxPages, type Packed, packPages, PagesTooLarge } from './pack.ts'
 import { dartdocKinds, renderSymbolsPage } from './search-page.ts'
-import { addressFrom } from './view.ts'
+import { relativeAddress } from './view.ts'
 
 type About = { name: string; version: string }
 
@@ -82,7 +82,7 @@ function linksOn(path: string, paths: ReadonlySet<string>): LinkOf {
     if (!url.href.startsWith(base)) return /^(https?|mailto):$/.test(url.protocol) ? { href: url.href, isOutside: true } : null
     const target = pageAt(url.pathname)
     if (target === null || !paths.has(target)) return null
-    const address = addressFrom(path, { path: target, anchor: null })
+    const address = relativeAddress(path, { path: target, anchor: null })
     const [page, anchor] = target === path && url.hash ? ['', url.hash] : [address, url.hash]
     return { href: `${page.split('/').map(encodePart).join('/')}${anchor}`, isOutside: false }
   }
@@ -207,7 +207,7 @@ function sanitizeDartdoc(html: string, linkOf: LinkOf): string {
   })
 }
 
-/** Images with a relative URL have no file: dartdoc copies none. */
+/** Replaces images with a relative URL by their alternative text, because dartdoc does not copy their files. */
 function image({ src, alt, width, height }: Record<string, string>): sanitizeHtml.Tag {
   const later = src === undefined ? null : imageLater(src)
   if (later === null) return { tagName: 'span', attribs: {}, text: alt?.trim() || 'Picture' }

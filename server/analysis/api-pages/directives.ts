@@ -1,7 +1,8 @@
 import type { Api, Declaration } from '../dart/api.ts'
 
 /** Whether a doc comment hides its element from the documentation with `@nodoc`. */
-export const hiddenIn = (doc: string | null): boolean => doc !== null && doc.includes('@nodoc') && /(^|\s)@nodoc(\s|$)|\{@nodoc\}/.test(doc)
+export const isHiddenByComment = (doc: string | null): boolean =>
+  doc !== null && doc.includes('@nodoc') && /(^|\s)@nodoc(\s|$)|\{@nodoc\}/.test(doc)
 
 /** Named texts from doc comments that `{@macro name}` inserts elsewhere. */
 export type Templates = ReadonlyMap<string, string>

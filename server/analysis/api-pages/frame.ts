@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts'
 import type { About } from './site.ts'
-import { upFrom, type View } from './view.ts'
+import { pathToRoot, type View } from './view.ts'
 import type { Declaration, Member } from '../dart/api.ts'
 
 /** The content of a documentation page, with its title, breadcrumbs and table of contents. */
@@ -19,7 +19,7 @@ export type Page = { path: string; content: string }
 
 /** Renders a complete page. Ids of the layout contain a hyphen, so they never equal a Dart name. */
 export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path, title, crumbs, contents, main }: Framed): Page {
-  const up = upFrom(path)
+  const up = pathToRoot(path)
   const assets = `${up}../../-/`
   const packagePage = `${up}../../../packages/${encodeURIComponent(name)}/versions/${encodeURIComponent(version)}`
   const steps = [{ label: `${name} ${version}`, href: path === 'index.html' ? null : `${up}index.html` }, ...crumbs]
@@ -95,13 +95,13 @@ export function renderGroups(groups: readonly Group[], view: View): { main: Html
   return {
     main: filled.map(
       ({ title, entries }) =>
-        html`<section aria-labelledby="${idOf(title)}">
-          <h2 id="${idOf(title)}">${title}</h2>
+        html`<section aria-labelledby="${sectionId(title)}">
+          <h2 id="${sectionId(title)}">${title}</h2>
           ${entries.map((entry) => renderEntry(entry, view))}
         </section> `,
     ),
     contents: filled.map(({ title, entries }) => ({
-      id: idOf(title),
+      id: sectionId(title),
       label: title,
       entries: entries.map(({ described, anchor }) => ({ id: anchor, label: described.name })),
     })),
@@ -109,18 +109,18 @@ export function renderGroups(groups: readonly Group[], view: View): { main: Html
 }
 
 /** Returns the id of a section. The id contains a hyphen, so it never equals the anchor of a Dart name. */
-export const idOf = (title: string): string => `section-${title.toLowerCase().replace(/\W+/g, '-')}`
+export const sectionId = (title: string): string => `section-${title.toLowerCase().replace(/\W+/g, '-')}`
 
 function renderEntry({ described, anchor }: Entry, view: View): Html {
   return html`<article class="entry" id="${anchor}">
-    <h3><a href="#${encodeURIComponent(anchor)}">${nameOf(described)}</a></h3>
+    <h3><a href="#${encodeURIComponent(anchor)}">${renderName(described)}</a></h3>
     ${view.signature(described)}
     ${view.deprecation(described)}${view.comment(described.doc, 3, described.signature)}${view.source(described)}
   </article> `
 }
 
 /** Renders the name of an element, struck through if it is deprecated. */
-export const nameOf = ({ name, deprecated }: Pick<Declaration, 'name' | 'deprecated'>): Html =>
+export const renderName = ({ name, deprecated }: Pick<Declaration, 'name' | 'deprecated'>): Html =>
   deprecated === null ? html`${name || unnamed}` : html`<s>${name || unnamed}</s>`
 
 const unnamed = '(unnamed)'

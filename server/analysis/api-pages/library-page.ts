@@ -1,4 +1,4 @@
-import { frame, type Group, idOf, nameOf, type Page, renderGroups } from './frame.ts'
+import { frame, type Group, sectionId, renderName, type Page, renderGroups } from './frame.ts'
 import { compareNames, html, type Html } from './html.ts'
 import { hasPage, type LibraryPage, type Place } from './site.ts'
 import { type PageContext, type View, viewOf } from './view.ts'
@@ -8,7 +8,7 @@ export function renderLibraryPage(pageContext: PageContext, libraryPage: Library
   const view = viewOf(pageContext, libraryPage.path, { libraryPage })
   const { library, shown } = libraryPage
   const own = shown.flatMap(({ place, isOwn }) => (isOwn ? [place] : []))
-  const lists = typeLists(own).map((list) => ({ ...list, id: idOf(list.title) }))
+  const lists = typeLists(own).map((list) => ({ ...list, id: sectionId(list.title) }))
   const { main, contents } = renderGroups(groupsOf(own), view)
   const exported = shown.flatMap(({ place, isOwn }) => (isOwn ? [] : [place]))
   const about = pageContext.site.about
@@ -19,7 +19,7 @@ export function renderLibraryPage(pageContext: PageContext, libraryPage: Library
     contents: [
       ...lists.map(({ id, title }) => ({ id, label: title, entries: [] })),
       ...contents,
-      ...(exported.length > 0 ? [{ id: idOf('Exported'), label: 'Exported', entries: [] }] : []),
+      ...(exported.length > 0 ? [{ id: sectionId('Exported'), label: 'Exported', entries: [] }] : []),
     ],
     main: html`<h1>${library.name} <span class="kind">library</span></h1>
       <pre class="signature"><code>import 'package:${about.name}/${library.path}';</code></pre>
@@ -55,7 +55,7 @@ function typeList({ title, id, places }: { title: string; id: string; places: re
 }
 
 /** Renders a link to a declaration. */
-export const linkTo = (place: Place, view: View): Html => html`<a href="${view.to(place)}">${nameOf(place.declaration)}</a>`
+export const linkTo = (place: Place, view: View): Html => html`<a href="${view.to(place)}">${renderName(place.declaration)}</a>`
 
 function groupsOf(places: readonly Place[]): Group[] {
   const group = (title: string, ...kinds: string[]): Group => ({
@@ -83,8 +83,8 @@ const byName = (places: readonly Place[]): Place[] =>
 function exportedPart(places: readonly Place[], foreign: readonly string[], view: View): Html | null {
   if (places.length === 0 && foreign.length === 0) return null
   const homes = [...Map.groupBy(places, ({ libraryPage }) => libraryPage)]
-  return html`<section aria-labelledby="${idOf('Exported')}">
-    <h2 id="${idOf('Exported')}">Exported</h2>
+  return html`<section aria-labelledby="${sectionId('Exported')}">
+    <h2 id="${sectionId('Exported')}">Exported</h2>
     ${homes.map(
       ([libraryPage, some]) =>
         html`<p>From <a href="${view.to({ path: libraryPage.path, anchor: null })}">${libraryPage.library.name}</a>:</p>

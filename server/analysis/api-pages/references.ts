@@ -1,4 +1,4 @@
-import { anchorOf, type LibraryPage, type Place, type Site } from './site.ts'
+import { declarationAnchor, type LibraryPage, type Place, type Site } from './site.ts'
 
 /** Location of a doc comment: its library and type, and the signature of the documented element. */
 type ReferenceOrigin = { libraryPage: LibraryPage | null; place: Place | null; parameters: string }
@@ -64,7 +64,7 @@ function namesOf(place: Place): ReadonlyMap<string, string> {
     const name = member.name.replace(/\s+/g, '')
     const called = member.kind !== 'constructor' ? name : name === type ? 'new' : name.slice(type.length + 1)
     for (const one of member.kind === 'operator' ? [name, `operator${name}`] : [called])
-      if (!names.has(one)) names.set(one, anchorOf(member))
+      if (!names.has(one)) names.set(one, declarationAnchor(member))
   }
   named.set(place, names)
   return names

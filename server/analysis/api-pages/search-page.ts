@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { frame, type Page } from './frame.ts'
 import { compareNames, Html, html } from './html.ts'
-import { anchorOf, hasPage, type Place } from './site.ts'
-import { addressFrom, type PageContext } from './view.ts'
+import { declarationAnchor, hasPage, type Place } from './site.ts'
+import { relativeAddress, type PageContext } from './view.ts'
 
 /** An entry of the search index: name, kind, name of the enclosing element, and URL. */
 type Symbol = [name: string, kind: string, context: string, address: string]
@@ -16,7 +16,7 @@ export function renderSearchPage({ site }: PageContext): Page {
   const places = site.libraries.flatMap(({ places: some }) => some).filter(({ declaration }) => declaration.name)
   const declared = places.map((place): Symbol => {
     const { name, kind } = place.declaration
-    return [name, kind, place.libraryPage.library.name, addressFrom(path, place)]
+    return [name, kind, place.libraryPage.library.name, relativeAddress(path, place)]
   })
   const members = places.flatMap((place) => membersOf(place, path))
   return renderSymbolsPage(site.about, [...libraryEntries(site.libraries), ...declared], members)
@@ -57,7 +57,12 @@ function membersOf(place: Place, path: string): Symbol[] {
   const isListed = ({ name: member, kind }: Place['members'][number]) => kind !== 'constructor' || member !== name
   return place.members
     .filter(isListed)
-    .map((member): Symbol => [member.name, member.kind, name, addressFrom(path, { path: place.path, anchor: anchorOf(member) })])
+    .map((member): Symbol => [
+      member.name,
+      member.kind,
+      name,
+      relativeAddress(path, { path: place.path, anchor: declarationAnchor(member) }),
+    ])
 }
 
 /** Escapes characters that could end the script element. */

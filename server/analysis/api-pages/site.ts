@@ -1,6 +1,6 @@
 import { type Api, type Declaration, hasMembers, type Library, type Member } from '../dart/api.ts'
-import { hiddenIn } from './directives.ts'
-import { argumentsOf, fillIn, nameOf } from '../dart/signature.ts'
+import { isHiddenByComment } from './directives.ts'
+import { argumentsOf, fillIn, bareTypeName } from '../dart/signature.ts'
 
 /** Package metadata shown in the documentation. */
 export type About = {
@@ -54,7 +54,7 @@ export const hasPage = hasMembers
 export function buildSite(api: Api, about: About): Site {
   const folders = distinct()
   const libraries = api.libraries
-    .filter(({ doc }) => !hiddenIn(doc))
+    .filter(({ doc }) => !isHiddenByComment(doc))
     .map((library): LibraryPage => {
       const folder = folders(library.path.replace(/\.dart$/, ''))
       return { library, folder, path: `${folder}/index.html`, places: [], shown: [] }
@@ -77,9 +77,9 @@ type Inheritance = (of: Declaration) => { members: Member[]; above: string[] }
 
 /** Returns the members shown on the page of a type, without those hidden by `@nodoc`. */
 function shownMembers(declaration: Declaration, inherited: readonly Member[]): Member[] {
-  const shown = Map.groupBy(declaration.members, anchorOf)
-  for (const member of inherited) if (!shown.has(anchorOf(member))) shown.set(anchorOf(member), [member])
-  return [...shown.values()].flat().filter(({ doc }) => !hiddenIn(doc))
+  const shown = Map.groupBy(declaration.members, declarationAnchor)
+  for (const member of inherited) if (!shown.has(declarationAnchor(member))) shown.set(declarationAnchor(member), [member])
+  return [...shown.values()].flat().filter(({ doc }) => !isHiddenByComment(doc))
 }
 
 /** Identifies a declaration by its source location, since several libraries may export the same declaration. */
@@ -109,14 +109,14 @@ function placeAll(
   const [files, anchors] = [distinct('index'), distinct()]
   for (const declaration of libraryPage.library.declarations) {
     const identity = identityOf(declaration)
-    if (places.has(identity) || owners.get(identity) !== libraryPage || hiddenIn(declaration.doc)) continue
+    if (places.has(identity) || owners.get(identity) !== libraryPage || isHiddenByComment(declaration.doc)) continue
     const isPage = hasPage(declaration)
     const { members, above } = inheritance(declaration)
     const made = {
       declaration,
       libraryPage,
       path: isPage ? `${libraryPage.folder}/${files(declaration.name || 'extension')}.html` : libraryPage.path,
-      anchor: isPage ? null : anchors(anchorOf(declaration)),
+      anchor: isPage ? null : anchors(declarationAnchor(declaration)),
       members: shownMembers(declaration, members),
       above,
     }
@@ -126,7 +126,7 @@ function placeAll(
 }
 
 /** Returns the anchor of an element. A setter may have the same name as a getter, so its anchor ends with `=`. */
-export const anchorOf = ({ name, kind }: { name: string; kind: string }): string =>
+export const declarationAnchor = ({ name, kind }: { name: string; kind: string }): string =>
   `${name.replace(/\s+/g, '')}${kind === 'setter' ? '=' : ''}`
 
 /** Returns a function that makes names unique and safe for URLs. Repeated names get a number. Comparison ignores case, as some file systems do. */
@@ -156,7 +156,7 @@ function finder(libraries: LibraryPage[]): Site['find'] {
 
 function typeRelations(places: readonly Place[], find: Site['find']): Pick<Site, 'subtypesOf' | 'supertypesOf' | 'parentsOf'> {
   const supertypesIn = ({ declaration, libraryPage }: Place) =>
-    declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(nameOf(type), libraryPage) }))
+    declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(bareTypeName(type), libraryPage) }))
   const supertypes = new Map(places.map((place) => [place, supertypesIn(place)]))
   const subtypes = [...supertypes].flatMap(([subtype, all]) => all.map(({ place, relation }) => ({ place, subtype, relation })))
   const byPlace = Map.groupBy(subtypes, ({ place }) => place)
@@ -192,7 +192,7 @@ function hiddenInheritance(hidden: readonly Declaration[], isShown: (name: strin
       const filledIn = (member: Member) => ({ ...member, signature: fillIn(member.signature, typeArguments) })
       if (type !== of) inherited.members.push(...type.members.filter(isInherited).map(filledIn))
       for (const supertype of nearestFirst(type.supertypes)) {
-        const name = nameOf(supertype.type)
+        const name = bareTypeName(supertype.type)
         const found = find(name, type)
         if (found === null && type !== of) inherited.above.push(name)
         if (found === null || seen.has(found) || seen.size > maxTypes) continue

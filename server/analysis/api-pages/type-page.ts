@@ -1,9 +1,9 @@
 import type { Member } from '../dart/api.ts'
-import { frame, type Group, idOf, nameOf, type Page, renderGroups } from './frame.ts'
+import { frame, type Group, sectionId, renderName, type Page, renderGroups } from './frame.ts'
 import { html, type Html, join } from './html.ts'
 import { linkTo } from './library-page.ts'
 import { lineage } from './references.ts'
-import { anchorOf, type Place } from './site.ts'
+import { declarationAnchor, type Place } from './site.ts'
 import { type PageContext, type View, viewOf } from './view.ts'
 
 /** Renders the page of a class, mixin, extension, extension type or enum, with its type relations and all members. */
@@ -21,8 +21,8 @@ export function renderTypePage(pageContext: PageContext, place: Place): Page {
       { label: libraryPage.library.name, href: view.to({ path: libraryPage.path, anchor: null }) },
       { label: name, href: null },
     ],
-    contents: [...contents, ...(inherited.length > 0 ? [{ id: idOf('Inherited'), label: 'Inherited', entries: [] }] : [])],
-    main: html`<h1>${nameOf(declaration)} <span class="kind">${declaration.kind}</span></h1>
+    contents: [...contents, ...(inherited.length > 0 ? [{ id: sectionId('Inherited'), label: 'Inherited', entries: [] }] : [])],
+    main: html`<h1>${renderName(declaration)} <span class="kind">${declaration.kind}</span></h1>
       ${view.signature(declaration)} ${view.deprecation(declaration)}
       <div class="doc">${view.comment(declaration.doc, 1)}</div>
       ${relations(place, view)}${view.source(declaration)} ${main}${inheritedPart(inherited, view)}`,
@@ -33,7 +33,7 @@ function groupsOf(members: readonly Member[]): Group[] {
   const used = new Map<string, number>()
   const group = (title: string, holds: (member: Member) => boolean): Group => ({
     title,
-    entries: members.filter(holds).map((described) => ({ described, anchor: distinct(anchorOf(described), used) })),
+    entries: members.filter(holds).map((described) => ({ described, anchor: distinct(declarationAnchor(described), used) })),
   })
   const isProperty = ({ kind }: Member) => kind === 'field' || kind === 'getter' || kind === 'setter'
   return [
@@ -101,13 +101,13 @@ type Inherited = { from: Place; members: Member[] }
 /** Returns the members that a type inherits from other types of the package and does not override, by type, nearest first. */
 function inheritedMembers(place: Place, { site }: View): Inherited[] {
   if (place.declaration.kind === 'extension') return []
-  const known = new Set(place.members.map(anchorOf))
+  const known = new Set(place.members.map(declarationAnchor))
   return lineage(place, site)
     .slice(1)
     .map((from) => ({
       from,
       members: from.members.filter((member) => {
-        const anchor = anchorOf(member)
+        const anchor = declarationAnchor(member)
         const isInherited = !member.isStatic && !['constructor', 'constant', 'enum value'].includes(member.kind) && !known.has(anchor)
         if (isInherited) known.add(anchor)
         return isInherited
@@ -118,13 +118,13 @@ function inheritedMembers(place: Place, { site }: View): Inherited[] {
 
 function inheritedPart(inherited: readonly Inherited[], view: View): Html | null {
   if (inherited.length === 0) return null
-  return html`<section aria-labelledby="${idOf('Inherited')}">
-    <h2 id="${idOf('Inherited')}">Inherited</h2>
+  return html`<section aria-labelledby="${sectionId('Inherited')}">
+    <h2 id="${sectionId('Inherited')}">Inherited</h2>
     ${inherited.map(
       ({ from, members }) =>
         html`<h3 class="from">From ${linkTo(from, view)}</h3>
           <ul class="names">
-            ${members.map((member) => html`<li><a href="${view.to({ path: from.path, anchor: anchorOf(member) })}">${member.name}</a></li>`)}
+            ${members.map((member) => html`<li><a href="${view.to({ path: from.path, anchor: declarationAnchor(member) })}">${member.name}</a></li>`)}
           </ul> `,
     )}
   </section> `

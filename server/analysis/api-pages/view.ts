@@ -25,7 +25,7 @@ export type PageContext = { site: Site; comments: Comments }
 /** Creates the rendering functions for the page at `path`, which may belong to a library or a type. */
 export function viewOf({ site, comments }: PageContext, path: string, where: { libraryPage?: LibraryPage; place?: Place } = {}): View {
   const [libraryPage, place] = [where.libraryPage ?? null, where.place ?? null]
-  const to = (target: Target) => addressFrom(path, target)
+  const to = (target: Target) => relativeAddress(path, target)
   const link = documentationLinks(site.about.repository, place?.declaration.source.path ?? `lib/${libraryPage?.library.path ?? ''}`)
   const addresses = (parameters: string) => ({
     link,
@@ -58,7 +58,7 @@ export function viewOf({ site, comments }: PageContext, path: string, where: { l
 
 /** Completes the links to the files of the package, as relative URLs from the page at `path`. */
 export const withLinks = ({ text }: Html, { about: { name, version } }: Site, path: string): Html =>
-  new Html(insertAddresses(text, { basePath: `${upFrom(path)}../../..`, name, version }))
+  new Html(insertAddresses(text, { basePath: `${pathToRoot(path)}../../..`, name, version }))
 
 /** Lists describe declarations without their images. */
 const withoutImages =
@@ -67,16 +67,16 @@ const withoutImages =
     purpose === 'image' ? null : link(target, purpose)
 
 /** Returns a relative URL, so that pages work below any base URL. */
-export function addressFrom(from: string, { path, anchor }: Target): string {
+export function relativeAddress(from: string, { path, anchor }: Target): string {
   const fragment = anchor === null ? '' : `#${encodeURIComponent(anchor)}`
   if (path === from) return fragment || (path.split('/').at(-1) ?? '')
   const folder = folderOf(from)
-  const relative = folder && path.startsWith(folder) ? path.slice(folder.length) : `${upFrom(from)}${path}`
+  const relative = folder && path.startsWith(folder) ? path.slice(folder.length) : `${pathToRoot(from)}${path}`
   return `${relative}${fragment}`
 }
 
 /** Returns the relative URL from a page to the folder of `index.html`. */
-export const upFrom = (path: string): string => '../'.repeat(path.split('/').length - 1)
+export const pathToRoot = (path: string): string => '../'.repeat(path.split('/').length - 1)
 
 const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/') + 1)
 

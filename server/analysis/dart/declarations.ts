@@ -40,7 +40,7 @@ export function membersOf(shape: Shape, className: string, around: MemberAround)
 }
 
 /** Whether a name is public: no part of it begins with an underscore. */
-export const isPublic = (name: string): boolean => name !== '' && !name.split('.').some((part) => part.startsWith('_'))
+export const isPublicName = (name: string): boolean => name !== '' && !name.split('.').some((part) => part.startsWith('_'))
 
 /** Adds the field type to constructor parameters such as `this.x`. */
 export function withFieldTypes(members: readonly Member[], all: readonly Member[]): Member[] {

@@ -1,10 +1,10 @@
 import { type Api, type Declaration, isNamedType, type Library, type Member } from './api.ts'
 import { namespacesOf, reexportsOf } from './namespaces.ts'
-import { readFile, type SourceFile } from './read-file.ts'
+import { readDartFile, type SourceFile } from './read-file.ts'
 import { resolveUri } from './directives.ts'
 import { openGrammar } from './syntax/grammar.ts'
 import { isNamedAt } from './declarations.ts'
-import { argumentsOf, callableOf, fillIn, nameOf, type Parameter } from './signature.ts'
+import { argumentsOf, callableOf, fillIn, bareTypeName, type Parameter } from './signature.ts'
 
 // Limits per package. They count work instead of time, so that the result does not depend on how busy the machine is. Files that exceed one are
 // reported as unread.
@@ -26,7 +26,7 @@ export async function readApi(sources: ReadonlyMap<string, string>, packageName:
   for (const [path, text] of dartFiles(sources)) {
     if (text.length > maxCharacters || left <= 0 || excessSteps > maxExcessSteps) unread.push(path)
     else {
-      const file = readFile(grammar, path, text, left)
+      const file = readDartFile(grammar, path, text, left)
       excessSteps += Math.max(file.steps - usualSteps(text), 0)
       left -= file.size
       files.set(path, file)
@@ -128,7 +128,7 @@ type ClassesByName = ReadonlyMap<string, readonly Declaration[]>
 function superclassOf({ supertypes, source }: Declaration, byName: ClassesByName): Superclass | null {
   const written = supertypes.find(({ relation }) => relation === 'extends')?.type
   if (written === undefined) return null
-  const found = byName.get(nameOf(written)) ?? []
+  const found = byName.get(bareTypeName(written)) ?? []
   const declaration = found.find((each) => each.source.path === source.path) ?? (found.length === 1 ? found[0] : null)
   return { written, declaration: declaration ?? null }
 }
@@ -148,7 +148,7 @@ function typed(member: Member, parent: Superclass | null, byName: ClassesByName)
 
 /** Returns the parameters of a superclass constructor. A mixin application (`class A = B with C;`) has the constructors of its own superclass. */
 function parametersOf({ written, declaration }: Superclass, constructor: string, byName: ClassesByName): Parameter[] {
-  if (declaration === null) return widget.test(nameOf(written)) ? [key] : []
+  if (declaration === null) return widget.test(bareTypeName(written)) ? [key] : []
   const name = constructor === '' ? declaration.name : `${declaration.name}.${constructor}`
   const found = declaration.members.find((member) => member.kind === 'constructor' && member.name === name)
   const above = found === undefined && / = /.test(declaration.signature) ? superclassOf(declaration, byName) : null

@@ -1,5 +1,14 @@
 import { type Declaration, isNamedType, type Member } from './api.ts'
-import { type Around, declarationsOf, type Head, isPublic, type MemberAround, membersOf, readHead, withFieldTypes } from './declarations.ts'
+import {
+  type Around,
+  declarationsOf,
+  type Head,
+  isPublicName,
+  type MemberAround,
+  membersOf,
+  readHead,
+  withFieldTypes,
+} from './declarations.ts'
 import { type Directives, parseDirective } from './directives.ts'
 import { expandConstructor, findPrimary, isPrimaryBody, membersOfPrimary, type Primary, withoutPrimary } from './syntax/primary.ts'
 import type { Shape } from './syntax/shapes.ts'
@@ -35,7 +44,7 @@ type Reading = {
 }
 
 /** Parses a file with at most `limit` declarations and members. */
-export function readFile(grammar: Grammar, path: string, text: string, limit: number): SourceFile {
+export function readDartFile(grammar: Grammar, path: string, text: string, limit: number): SourceFile {
   const { chunks, code, toCode, isClear, isCutShort } = skim(text, limit)
   const newlines = Array.from(text.matchAll(/\n/g), ({ index }) => index)
   const reading: Reading = {
@@ -90,7 +99,7 @@ const isCallable = ({ kind, signature }: Member, head: string): boolean =>
 type Entry = { chunk: Chunk; head: Head | null; pieces: { chunk: Chunk; piece: Piece | null }[] }
 
 /** Whether a declaration belongs to the public API: it is public and not marked with `@nodoc`. */
-const isShown = ({ name, doc }: { name: string; doc: string | null }): boolean => isPublic(name) && !/@nodoc\b|<nodoc>/.test(doc ?? '')
+const isShown = ({ name, doc }: { name: string; doc: string | null }): boolean => isPublicName(name) && !/@nodoc\b|<nodoc>/.test(doc ?? '')
 
 function entryOf(reading: Reading, chunk: Chunk): Entry {
   const { text, codeOf } = reading

@@ -117,7 +117,7 @@ function parameterOf(part: string, isNamed: boolean, isRequired: boolean): Param
 export const publicName = (name: string): string => name.replace(/^_(?=[A-Za-z$])/, '')
 
 /** Returns the name of a type without import prefix and type arguments. */
-export const nameOf = (type: string): string => /(?:[\w$]+\.)?([\w$]+)/.exec(type)?.[1] ?? type
+export const bareTypeName = (type: string): string => /(?:[\w$]+\.)?([\w$]+)/.exec(type)?.[1] ?? type
 
 /** Maps the type parameters of a declaration to the type arguments of a written type. Omitted arguments are replaced by the bounds. */
 export function argumentsOf(declaration: Pick<Declaration, 'name' | 'signature'>, written: string): Map<string, string> {

@@ -15,15 +15,15 @@ import { binary, type Data, route } from '../../platform/rest/route.ts'
 import type { PackedPage } from '../api-pages/pack.ts'
 import { symbolIndex, symbolIndexSchema } from '../api-pages/search-page.ts'
 import { findDocs, type FoundVersion, type KnownDocs, type ShownState } from './service.ts'
-import { pageHeaders, sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
+import { pageHeaders, sendNoPage, sendNotGenerated, sendRejection } from './message-page.ts'
 import { completePage, imagesTag, siteLinks } from './switcher.ts'
 import { PagesLost, regenerateLost, findPage, readPage } from './read-page.ts'
 import type { FastifyInstance } from 'fastify'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { refuseOtherMethods } from '../../platform/http/methods.ts'
+import { rejectOtherMethods } from '../../platform/http/methods.ts'
 
-const readers = { access: 'browse', failurePage: sendRefusal } as const
+const readers = { access: 'browse', failurePage: sendRejection } as const
 const found = { 303: { description: '`Location` is the URL of the documentation.' } }
 
 /** dartdoc's search index. Tools read the libraries of a package from it. */
@@ -204,6 +204,6 @@ export function mountDocsAssets(app: FastifyInstance): void {
       if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
       return reply.type(type).send(content)
     })
-    refuseOtherMethods(app, path, ['GET'])
+    rejectOtherMethods(app, path, ['GET'])
   }
 }

@@ -4,7 +4,7 @@ import type { ApiError } from '../../errors.ts'
 import { challenge } from '../../platform/http/failures.ts'
 import { noStore, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { basePath, publicUrl } from '../../platform/http/public-url.ts'
-import { type FoundVersion, type ShownState, stateOf, areDocsOn } from './service.ts'
+import { type FoundVersion, type ShownState, shownState, areDocsOn } from './service.ts'
 import type { FastifyReply } from 'fastify'
 import { cacheControlOf } from '../../platform/access/audience.ts'
 
@@ -57,7 +57,7 @@ export function sendMessage(context: Context, { status, title, text, links }: Me
   return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(page.text)
 }
 
-export function sendRefusal(context: Context, { status, message, retryAfter }: ApiError): unknown {
+export function sendRejection(context: Context, { status, message, retryAfter }: ApiError): unknown {
   const { request, reply, config } = context
   if (status === 401 || status === 403) reply.header('www-authenticate', challenge(message))
   if (retryAfter) reply.header('retry-after', String(retryAfter))
@@ -87,7 +87,7 @@ export async function sendNotGenerated(context: Context, name: string, { version
   return sendMessage(context, {
     status: 404,
     title: `${name} ${version} has no documentation yet`,
-    text: texts[stateOf(docs, await areDocsOn(context), isAwaited)],
+    text: texts[shownState(docs, await areDocsOn(context), isAwaited)],
     links: [toPackage(name, version)],
   })
 }

@@ -7,7 +7,7 @@ import { db } from '../../platform/db/query.ts'
 import { readRows, changeRows } from '../../platform/db/statements.ts'
 import { unavailable } from '../../platform/db/unavailable.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
-import { areDocsOn } from './service.ts'
+import { analysisKind, areDocsOn } from './service.ts'
 
 declare module '../../platform/caches/caches.ts' {
   interface CachedValues {
@@ -85,7 +85,7 @@ export async function regenerateLost(services: RecoveryServices, sha256: string)
           .set({ ...withoutPages, ...attempt })
           .where('sha256', '=', sha256),
       )
-      if (isOn) for (const { id } of rows) await enqueue(em, { kind: 'analysis', subject: id }, now())
+      if (isOn) for (const { id } of rows) await enqueue(em, { kind: analysisKind, subject: id }, now())
       return rows.length
     })
     // Delete damaged bytes, so that they are not mistaken for the regenerated ones.

@@ -6,7 +6,7 @@ import { ofPublicVersion, PackageVersionRef } from '../../registry/packages/refs
 import { loadPackage } from '../../registry/packages/service.ts'
 import { loadScoringSettings } from '../../platform/settings/scoring.ts'
 import type { PackageVersion } from '../../registry/packages/entity.ts'
-import { type KnownDocs, loadAwaited, loadDocs, type ShownState, stateOf, generatesDocs } from './service.ts'
+import { type KnownDocs, loadAwaited, loadDocs, type ShownState, shownState, generatesDocs } from './service.ts'
 
 type ApiDocumentation = { state: ShownState; url: string | null; docs: KnownDocs | null }
 
@@ -57,7 +57,7 @@ builder.objectField(PackageVersionRef, 'apiDocumentation', (t) =>
 async function documentationOf(version: PackageVersion, _args: object, context: Context): Promise<ApiDocumentation> {
   const { id } = version
   const [docs, settings, isAwaited] = await Promise.all([loadDocs(context, id), loadScoringSettings(context), loadAwaited(context, id)])
-  const state = stateOf(docs, generatesDocs(settings), isAwaited ?? false)
+  const state = shownState(docs, generatesDocs(settings), isAwaited ?? false)
   if (docs?.sha256 == null) return { state, url: null, docs }
   const pkg = await loadPackage(context, version.package.id)
   const base = publicUrl(context.request, context.config.SERVER_URL)

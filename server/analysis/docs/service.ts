@@ -11,6 +11,9 @@ import { hostedHere } from '../../registry/packages/hosting.ts'
 import { isVersionPublic } from '../../registry/packages/conditions.ts'
 import { latestOf } from '../../registry/packages/versions/latest.ts'
 
+/** Kind of the jobs that analyze a version, whose id is the subject, and generate its documentation. */
+export const analysisKind = 'analysis'
+
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
 
 /** Begins documenting a version. Returns the number of the attempt, so that an attempt that ends late does not overwrite a later one. */
@@ -74,7 +77,7 @@ export const loadDocs = batched<KnownDocs>(async (em, ids) => {
 export type ShownState = KnownDocs['state'] | 'disabled' | 'not_analyzed'
 
 /** Returns the state shown to users, given whether documentation is switched on and whether an analysis is queued. */
-export function stateOf(docs: KnownDocs | null, isOn: boolean, isAwaited: boolean): ShownState {
+export function shownState(docs: KnownDocs | null, isOn: boolean, isAwaited: boolean): ShownState {
   if (docs) return docs.state
   if (!isOn) return 'disabled'
   return isAwaited ? 'pending' : 'not_analyzed'
@@ -85,7 +88,7 @@ const queuedAnalysisOf = (versionId: Expression<string>) =>
   db
     .selectFrom('jobs as j')
     .select('j.subject')
-    .where('j.kind', '=', 'analysis')
+    .where('j.kind', '=', analysisKind)
     .where('j.subject', '=', expressionBuilder().cast<string>(versionId, 'varchar(36)'))
     .where('j.state', '=', 'queued')
 

@@ -10,7 +10,7 @@ import { code, type Finding, firstOf, type Subject } from './judge.ts'
 import { judgePlatforms, type NativeBuilds, nativeBuildsOf, supportOf } from './platform-criterion.ts'
 import { judgePubspec } from './pubspec-criteria.ts'
 import { type Report, type Section, sumOf } from './report.ts'
-import { leftoversIn, type PackageContents, sizesOf } from './unpack.ts'
+import { findLeftovers, type PackageContents, sizesOf } from './unpack.ts'
 
 /** Increase when the same package may get a different report than before. */
 const engineVersion = '3'
@@ -66,7 +66,7 @@ function statusOf(granted: number, maximum: number): Section['status'] {
 
 /** Returns notes in Markdown that do not affect the points. */
 function notesOn({ contents, api }: Subject): string[] {
-  const notes = leftoversIn(contents.files).map(
+  const notes = findLeftovers(contents.files).map(
     ({ folder, bytes }) =>
       `The archive has ${code(folder)} (${Math.ceil(bytes / 1024)} KB), which users do not need. Add it to \`.pubignore\`.`,
   )

@@ -8,7 +8,7 @@ import { excludeFirstCpu } from '../../platform/sandbox/command.ts'
 export type ProcessLimits = {
   /** Creates the process's own folder, which is removed when the process ends. */
   makeFolder: () => Promise<string>
-  /** Limit for the CPU time of an answer in milliseconds. A process that exceeds it is killed. */
+  /** Maximum CPU time of a task in milliseconds. A process that exceeds it is killed. */
   deadlineMs: number
   /** Memory limit in bytes. */
   memoryBytes: number

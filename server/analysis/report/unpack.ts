@@ -79,7 +79,7 @@ export const sizesOf = (files: readonly ArchiveFile[]): Report['sizes'] =>
     .toSorted((a, b) => b.bytes - a.bytes || (a.kind < b.kind ? -1 : 1))
 
 /** Returns folders written by tools that users of the package do not need, with their sizes in bytes. */
-export const leftoversIn = (files: readonly ArchiveFile[]): { folder: string; bytes: number }[] =>
+export const findLeftovers = (files: readonly ArchiveFile[]): { folder: string; bytes: number }[] =>
   [...Map.groupBy(files, ({ path }) => leftover.exec(path)?.[0])].flatMap(([folder, all]) =>
     folder ? [{ folder, bytes: bytesOf(all) }] : [],
   )

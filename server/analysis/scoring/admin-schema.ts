@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
 import { replacedBy } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, payload, done, wordEnum } from '../../platform/graphql/payload.ts'
+import { newestByDefault } from '../../platform/graphql/types.ts'
 import { packageName } from '../../registry/packages/parameters.ts'
 import { SdkInstallRef } from '../sdks/refs.ts'
 import { setDefaultSdk } from '../sdks/service.ts'
 import { clearLog, countCoverage, countWork, defaultSdk, listLog, type SettingsState, settingsState, updateSettings } from './administer.ts'
 import { maxConcurrency } from '../../platform/settings/scoring.ts'
-import { regenerateDocs, rescore, scoreVersions, analysisKind, panaKind } from './requests.ts'
+import { regenerateDocs, rescore, scoreVersions, panaKind } from './requests.ts'
+import { analysisKind } from '../docs/service.ts'
 import type { LogLevel, ScoringLogEntry } from './entity.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { JobRef } from '../../platform/jobs/schema.ts'
@@ -178,6 +180,7 @@ builder.queryField('scoringLog', (t) =>
       args: {
         level: t.arg({ type: LevelEnum, description: 'Only entries of this level.' }),
         package: t.arg.string({ description: 'Only entries about the package with this name.' }),
+        direction: t.arg(newestByDefault),
       },
       resolve: (_root, args, { em }) => listLog(em, args, args),
     },

@@ -4,11 +4,12 @@ import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { db } from '../../platform/db/query.ts'
 import { wakeAfterCommit } from '../../platform/jobs/queue.ts'
-import { newestFirst, type PageArguments } from '../../platform/graphql/connections.ts'
+import { type DirectedPage, newestFirst } from '../../platform/graphql/connections.ts'
 import { type LogLevel, ScoringLogEntry } from './entity.ts'
 import { SdkInstall } from '../sdks/entity.ts'
 import { lockSetting, writeSetting } from '../../platform/settings/service.ts'
-import { analysisKind, panaKind } from './requests.ts'
+import { analysisKind } from '../docs/service.ts'
+import { panaKind } from './requests.ts'
 import { currentSettings, type ScoringSettings, scoringSettings } from '../../platform/settings/scoring.ts'
 
 export type SettingsState = ScoringSettings & { permittedByEnvironment: boolean }
@@ -88,8 +89,8 @@ const work = db
 
 type LogFilter = { level?: LogLevel | null | undefined; package?: string | null | undefined }
 
-/** Returns the scoring log as a connection, newest entries first. */
-export const listLog = (em: EntityManager, { level, package: name }: LogFilter, page: PageArguments) =>
+/** Returns the scoring log as a connection, newest entries first by default. */
+export const listLog = (em: EntityManager, { level, package: name }: LogFilter, page: DirectedPage) =>
   newestFirst(em, ScoringLogEntry, { ...(level && { level }), ...(name && { package: name }) }, page)
 
 /** Clears the scoring log. The audit log records by whom. */

@@ -9,7 +9,7 @@ import { makeJobFolder } from '../../platform/sandbox/job-folder.ts'
 import type { Services } from '../../services.ts'
 import { versionsAfter } from './api-changes/verdict.ts'
 import { storeDocs, beginRun, hasReportOf, readSurfaceOf, storeFailure, storeFindings, storeSurface } from './store.ts'
-import { fetchArchive, readEarlier, readFacts, type Subject } from './facts.ts'
+import { copyArchive, readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
 import { analysisPayload, requestRepeats, versionsToRepeat } from './requests.ts'
 import { concurrencyLimit } from '../../platform/settings/scoring.ts'
@@ -36,7 +36,7 @@ async function analyze(services: Services, work: Work, isForOthers: boolean): Pr
   try {
     work.progress({ phase: 'analyzing' })
     const archive = join(folder, 'archive.tar.gz')
-    await fetchArchive(services, { sha256: subject.archiveSha256, path: archive, signal: work.signal })
+    await copyArchive(services, { sha256: subject.archiveSha256, path: archive, signal: work.signal })
     const earlier = await readEarlier(services, versionId)
     const docs = run.attempt === null ? null : { folder }
     const result = await untilAborted(work.signal, () => services.analyzer.analyze({ archive, facts: subject.facts, docs, earlier }))

@@ -192,5 +192,5 @@ const dependenciesLostSince = (earlierId: Expression<string>, laterId: Expressio
 type WantedArchive = { sha256: string; path: string; signal: AbortSignal }
 
 /** Copies a stored archive to a file. Aborts waiting for an unresponsive store when `signal` is aborted. @throws the reason of `signal`. */
-export const fetchArchive = ({ blobs }: Pick<Services, 'blobs'>, { sha256, path, signal }: WantedArchive): Promise<void> =>
+export const copyArchive = ({ blobs }: Pick<Services, 'blobs'>, { sha256, path, signal }: WantedArchive): Promise<void> =>
   untilAborted(signal, async () => pipeline(await blobs.open(sha256), createWriteStream(path), { signal }))

@@ -12,7 +12,7 @@ import { makeJobFolder, removeFolder } from '../../platform/sandbox/job-folder.t
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../../services.ts'
 import { storeDocs, beginRun, notePana, storeFindings, writeLog } from './store.ts'
-import { fetchArchive, readFacts } from './facts.ts'
+import { copyArchive, readFacts } from './facts.ts'
 import { panaKind } from './requests.ts'
 import { currentSettings, concurrencyLimit } from '../../platform/settings/scoring.ts'
 
@@ -58,7 +58,7 @@ async function analyze(services: Services, work: Work): Promise<void> {
   const folder = await makeJobFolder(services.config)
   try {
     const archive = join(folder, 'archive.tar.gz')
-    await fetchArchive(services, { sha256: subject.archiveSha256, path: archive, signal: work.signal })
+    await copyArchive(services, { sha256: subject.archiveSha256, path: archive, signal: work.signal })
     const { timeoutSeconds: seconds } = await currentSettings(services)
     const { name, version, isPrivate } = subject.facts
     const { report, docs, docsFailure, log } = await analyzeWithPana(services, {

@@ -5,6 +5,7 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { db } from '../../platform/db/query.ts'
 import { readRow, readRows } from '../../platform/db/statements.ts'
 import { conflict } from '../../errors.ts'
+import { analysisKind } from '../docs/service.ts'
 import { reportSchema } from '../report/report.ts'
 import type { PackageFacts } from '../report/task.ts'
 import { enqueue, enqueueFrom } from '../../platform/jobs/queue.ts'
@@ -14,8 +15,7 @@ import { unknownPackage, unknownVersion } from '../../registry/packages/paramete
 import { writeLog } from './store.ts'
 import { currentSettings, isScoringOn, isSwitchedOff, loadScoringSettings } from '../../platform/settings/scoring.ts'
 
-/** Job kinds for analyzing a version, whose id is the job's subject: with the built-in engine, and with pana afterwards. */
-export const analysisKind = 'analysis'
+/** Kind of the jobs that analyze a version with pana, after the built-in engine. */
 export const panaKind = 'analysis.pana'
 
 /** Priority of background analyses. Lower values run first, so newly published versions take precedence. */

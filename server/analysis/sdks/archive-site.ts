@@ -123,10 +123,13 @@ export async function readFrom(site: Site, address: string, { maxBytes = maxNote
 
 /** Returns a 503 error for an unusable site. The message contains the site's URL and the setting that changes it. */
 export const siteUnavailable = ({ name, url, variable }: Omit<Site, 'proxies'>, error: unknown): ApiError =>
-  serviceUnavailable(`The ${name} at ${url} cannot be read: ${reasonOf(error)}. Check the network, or set ${variable} to a mirror.`, 60)
+  serviceUnavailable(
+    `The ${name} at ${url} cannot be read: ${requestFailureReason(error)}. Check the network, or set ${variable} to a mirror.`,
+    60,
+  )
 
 /** Returns a readable reason for a failed request. */
-export function reasonOf(error: unknown): string {
+export function requestFailureReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return 'no response in time'
   // AggregateError, thrown after several addresses were tried, has a code but no message.
@@ -171,4 +174,4 @@ export function newest<Named extends { version: string }>(releases: Named[]): Na
 }
 
 /** Extracts the hex SHA-256 at the beginning of a text in `sha256sum` format. */
-export const sha256In = (text: string): string | null => /^[0-9a-f]{64}(?=\s|$)/i.exec(text.trim())?.[0].toLowerCase() ?? null
+export const parseSha256 = (text: string): string | null => /^[0-9a-f]{64}(?=\s|$)/i.exec(text.trim())?.[0].toLowerCase() ?? null

@@ -39,11 +39,11 @@ type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
 /** Estimated size of an unpacked SDK as a multiple of its archive size. */
 export const unpackedFactor = 4
 
-/** Checks that `bytes` fit on the disk in addition to the reserve (MIN_FREE_BYTES). @throws InstallRefused */
-export async function requireFreeSpace(config: Settings, bytes: number): Promise<void> {
+/** Checks that `bytes` fit on the disk in addition to the reserve (MIN_FREE_BYTES). @throws InstallRejected */
+export async function requireSdkSpace(config: Settings, bytes: number): Promise<void> {
   const free = await freeBytes(config)
   if (free >= bytes + config.MIN_FREE_BYTES) return
-  throw new InstallRefused(
+  throw new InstallRejected(
     `There is not enough free disk space: about ${inMegabytes(bytes + config.MIN_FREE_BYTES)} are needed and ${inMegabytes(free)} are free. Free up disk space, then install the SDK again.`,
   )
 }
@@ -54,8 +54,8 @@ export const isOutOfSpace = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].in
 export const inMegabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 ** 2)} MiB`
 
 /** An install that fails permanently: retrying does not help. The message is shown to administrators. */
-export class InstallRefused extends Error {
-  override readonly name = 'InstallRefused'
+export class InstallRejected extends Error {
+  override readonly name = 'InstallRejected'
 }
 
 /** Name of the file that marks an SDK folder as complete. */
@@ -71,13 +71,13 @@ export async function listFolders(config: Pick<Config, 'DATA_DIR'>): Promise<Att
 }
 
 /** Deletes the folder of an attempt, first its mark, so that processes stop using the SDK. @throws RangeError for an unsafe id. */
-export async function removeFolder(config: Pick<Config, 'DATA_DIR'>, attempt: Attempt): Promise<void> {
+export async function removeSdkFolder(config: Pick<Config, 'DATA_DIR'>, attempt: Attempt): Promise<void> {
   const folder = attemptFolder(config, attempt)
   await rm(join(folder, markName), { force: true })
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })
 }
 
-export async function bytesIn(folder: string): Promise<number> {
+export async function measureFolder(folder: string): Promise<number> {
   let bytes = 0
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
     if (entry.isFile()) bytes += (await lstat(join(entry.parentPath, entry.name))).size

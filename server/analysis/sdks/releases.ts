@@ -3,7 +3,7 @@ import { ApiError, invalidInput } from '../../errors.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import type { Services } from '../../services.ts'
 import { type SdkChannel, type SdkKind, sdkKinds, sdkChannels } from './entity.ts'
-import { type Download, type Release, maxListing, readFrom, type Site, siteUnavailable, newest, sha256In } from './archive-site.ts'
+import { type Download, type Release, maxListing, readFrom, type Site, siteUnavailable, newest, parseSha256 } from './archive-site.ts'
 import { thisPlatform } from './platform.ts'
 import { z } from 'zod'
 import type { ProxySettings } from '../../platform/outbound/proxy.ts'
@@ -39,12 +39,12 @@ export async function listReleases(services: Environment, channel: SdkChannel, k
 
 /** Returns the download of a release for this platform, or null. @throws ApiError InvalidInput for an invalid version; ServiceUnavailable */
 export function findRelease({ config }: Pick<Services, 'config'>, { kind, version, channel }: Wanted): Promise<Download | null> {
-  requireVersion(version)
+  requireSdkVersion(version)
   return kind === 'dart' ? findDart(config, channel, version) : findFlutter(config, channel, version)
 }
 
 /** Validates a version before it becomes part of a URL, path or command line. @throws ApiError InvalidInput for an invalid version. */
-export function requireVersion(version: string): void {
+export function requireSdkVersion(version: string): void {
   if (!parseVersion(version))
     throw invalidInput(`version: ${JSON.stringify(version.slice(0, 80))} is not a valid version. Use a version such as 3.5.0.`, 'version')
 }
@@ -93,7 +93,7 @@ async function findDart(config: Archives, channel: SdkChannel, version: string):
   const url = `${folderOf(config, channel, version)}/sdk/dartsdk-${thisPlatform().sdkPlatform}-release.zip`
   const text = await readFrom(dartSite(config), `${url}.sha256sum`)
   if (text === null) return null
-  const sha256 = sha256In(text)
+  const sha256 = parseSha256(text)
   if (!sha256) throw siteUnavailable(dartSite(config), new Error(`${url}.sha256sum is not a SHA-256 checksum`))
   return { url, sha256 }
 }
@@ -170,7 +170,7 @@ async function findFlutter(config: Archives, channel: SdkChannel, version: strin
   const site = flutterSite(config)
   const release = (await readListing(config)).find((one) => one.channel === channel && one.version === version)
   if (!release) return null
-  const sha256 = sha256In(release.sha256)
+  const sha256 = parseSha256(release.sha256)
   if (!sha256 || !isPath(release.archive)) throw siteUnavailable(site, new Error(`its entry for ${version} is invalid`))
   return { url: `${site.url.replace(/\/$/, '')}/${release.archive}`, sha256 }
 }

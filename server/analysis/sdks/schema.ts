@@ -10,7 +10,7 @@ import {
   isOver,
   progressOf,
   findInstall,
-  installKind,
+  sdkInstallKind,
   installSdk,
   listInstalls,
   loadInstall,
@@ -87,7 +87,7 @@ builder.objectField(JobRef, 'sdk', (t) =>
     type: SdkInstallRef,
     nullable: true,
     description: 'The SDK to install. Null for other jobs, or if the SDK was removed.',
-    resolve: ({ kind, subject }, _args, { em }) => (kind === installKind ? loadSdk({ em }, subject) : null),
+    resolve: ({ kind, subject }, _args, { em }) => (kind === sdkInstallKind ? loadSdk({ em }, subject) : null),
   }),
 )
 

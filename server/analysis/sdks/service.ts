@@ -12,12 +12,12 @@ import type { Job } from '../../platform/jobs/entity.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
 import { SdkInstall, type SdkKind } from './entity.ts'
 import { thisPlatform } from './platform.ts'
-import { findRelease, requireVersion, type Wanted } from './releases.ts'
+import { findRelease, requireSdkVersion, type Wanted } from './releases.ts'
 import { adminCommand } from '../../platform/config/version.ts'
 
 /** Kinds of the jobs that install an SDK and that delete its folders. The job subject is the install's id. */
-export const installKind = 'sdk.install'
-export const removalKind = 'sdk.remove'
+export const sdkInstallKind = 'sdk.install'
+export const sdkRemovalKind = 'sdk.remove'
 
 /** Display name, such as `Dart 3.5.0`. */
 export const sdkTitle = ({ kind, version }: Pick<SdkInstall, 'kind' | 'version'>): string =>
@@ -51,7 +51,7 @@ export async function findInstall(em: EntityManager, id: string): Promise<SdkIns
  * InvalidInput for an invalid version; NotFound for an unknown release; ServiceUnavailable when the archive cannot be read.
  */
 export async function installSdk(context: SignedInContext, wanted: Wanted): Promise<SdkInstall> {
-  requireVersion(wanted.version)
+  requireSdkVersion(wanted.version)
   const { em, viewer, now } = context
   const known = await em.findOne(SdkInstall, wanted)
   if (known && known.status !== 'failed') return known
@@ -118,7 +118,7 @@ export async function removeSdk({ em, viewer, ip, now }: SignedInContext, id: st
     const summary = `Removed ${sdkTitle(install)} (${install.channel})${next ? `. ${sdkTitle(next)} is now the default` : ''}`
     audit(inner, { kind: 'server.sdk_removed', actor: viewer, summary, ip })
     await inner.flush()
-    await enqueue(inner, { kind: removalKind, subject: id }, now())
+    await enqueue(inner, { kind: sdkRemovalKind, subject: id }, now())
   })
 }
 
@@ -133,7 +133,7 @@ export async function cancelInstall(em: EntityManager, { subject, payload }: Pic
   const log = withLines(install.log, [reason])
   em.assign(install, { status: 'failed', errorMessage: reason, log, generation: generation + 1 })
   await em.flush()
-  await enqueue(em, { kind: removalKind, subject }, now)
+  await enqueue(em, { kind: sdkRemovalKind, subject }, now)
 }
 
 const restart = (em: EntityManager, id: string, statuses: SdkInstall['status'][], now: Date): Promise<SdkInstall | null> =>
@@ -166,7 +166,7 @@ const unchanged = db.updateTable('sdk_installs').set((eb) => ({ generation: eb.r
 export const installPayload = z.object({ generation: z.int() })
 
 export const enqueueInstall = (em: EntityManager, { id, generation }: SdkInstall, now: Date): Promise<string> =>
-  enqueue(em, { kind: installKind, subject: id, payload: { generation } }, now)
+  enqueue(em, { kind: sdkInstallKind, subject: id, payload: { generation } }, now)
 
 const freshStart = {
   status: 'downloading',

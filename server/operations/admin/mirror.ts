@@ -41,7 +41,7 @@ export async function exportCache(config: Config, folder: string): Promise<Outco
   return { text: [...notes('left out', lacking), summary + left].join('\n'), data: result, ok: lacking.length === 0 }
 }
 
-/** Imports the files of an export into the mirror. `ok` is false if any were refused. */
+/** Imports the files of an export into the mirror. `ok` is false if any were rejected. */
 export async function importCache(config: Config, folder: string): Promise<Outcome> {
   const progress = showProgress()
   // The number of files is unknown until the index was read.

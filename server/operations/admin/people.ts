@@ -25,7 +25,7 @@ export async function listAccounts({ em }: Operation, wanted?: string): Promise<
   const role = wanted === undefined ? undefined : roleIn(wanted)
   const users: ReturnType<typeof describeUser>[] = []
   for (let after: string | null | undefined; after !== null;) {
-    const page = await listUsers(em, { role }, 'email', { first: 100, after })
+    const page = await listUsers(em, { role }, { by: 'email', direction: 'asc' }, { first: 100, after })
     users.push(...page.edges.map(({ node }) => describeUser(node)))
     after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null
     em.clear()
@@ -124,7 +124,7 @@ function parsed(shape: typeof address, text: string | undefined, what: string): 
 }
 
 /** Sets a one-time password, also for the owner, and ends the account's sessions but not its tokens. Throws NotFound. */
-export async function resetPassword({ em, config }: Operation, email = ''): Promise<Outcome> {
+export async function resetPasswordByEmail({ em, config }: Operation, email = ''): Promise<Outcome> {
   const user = await person(em, email)
   const password = generatePassword()
   const passwordHash = await hashPassword({ config, state: {}, ip: 'operator' }, password)

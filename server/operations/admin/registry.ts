@@ -7,7 +7,7 @@ import {
   listAccessTokens,
   listAccounts,
   makeOwner,
-  resetPassword,
+  resetPasswordByEmail,
   revokeAccessToken,
   setActive,
 } from './people.ts'
@@ -66,7 +66,7 @@ const people: Commands = {
   'reset-password <email>': {
     about: 'Sets and prints a new one-time password and ends all sessions of the account.',
     examples: ['reset-password ada@example.com'],
-    run: (operation, [email]) => resetPassword(operation, email),
+    run: (operation, [email]) => resetPasswordByEmail(operation, email),
   },
   'make-owner <email>': {
     about: 'Transfers the ownership to an account. The previous owner becomes an administrator.',

@@ -16,9 +16,9 @@ const codes = { fine: 0, wrong: 1, usage: 2, config: 78 }
 export async function runAdmin([name = '', ...words]: string[], { out, err, environment }: Surroundings): Promise<number> {
   if (['help', '--help', '-h'].includes(name)) return helpFor(words[0], { out, err })
   const command = commands.get(name)
-  if (!command) return refuse(err, name && `Unknown command "${name}".`, listOfCommands(commandGroups))
+  if (!command) return printUsageError(err, name && `Unknown command "${name}".`, listOfCommands(commandGroups))
   const given = parse(command, words)
-  if (typeof given === 'string') return refuse(err, given, helpOf(command))
+  if (typeof given === 'string') return printUsageError(err, given, helpOf(command))
   if (given.options['help'] === true) return (out(helpOf(command)), codes.fine)
   const asJson = given.options['json'] === true
   try {
@@ -36,12 +36,12 @@ export async function runAdmin([name = '', ...words]: string[], { out, err, envi
 
 function helpFor(name: string | undefined, { out, err }: Pick<Surroundings, 'out' | 'err'>): number {
   const command = commands.get(name ?? '')
-  if (name !== undefined && !command) return refuse(err, `Unknown command "${name}".`, listOfCommands(commandGroups))
+  if (name !== undefined && !command) return printUsageError(err, `Unknown command "${name}".`, listOfCommands(commandGroups))
   out(command ? helpOf(command) : listOfCommands(commandGroups))
   return codes.fine
 }
 
-function refuse(err: Surroundings['err'], why: string, usage: string): number {
+function printUsageError(err: Surroundings['err'], why: string, usage: string): number {
   err(why ? `${why}\n\n${usage}` : usage)
   return codes.usage
 }

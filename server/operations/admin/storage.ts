@@ -3,7 +3,7 @@ import { storedAt } from '../../platform/blobs/store.ts'
 import { invalidInput, notFound, conflict } from '../../errors.ts'
 import { DeletedVersion } from '../../registry/packages/entity.ts'
 import { collectArchives, type Collection, describeHeldBack, graceDays, planCollection } from '../../platform/store/collect.ts'
-import { adoptStore, refusal, restoringPrefix } from '../../platform/store/identity.ts'
+import { adoptStore, storeMismatch, restoringPrefix } from '../../platform/store/identity.ts'
 import { nameOfStore, openBlobs, type StoreConfig, openStores } from '../../platform/store/open.ts'
 import { type Operation, type Outcome, counted } from './command.ts'
 import { byOperator } from './people.ts'
@@ -25,7 +25,7 @@ import { adminCommand } from '../../platform/config/version.ts'
 /** Links the archive store to the database. Throws ConfigError if the store contains an unfinished restore. */
 export async function adopt({ em, config }: Operation): Promise<string> {
   const blobs = await openBlobs(config)
-  if ((await blobs.identity())?.startsWith(restoringPrefix)) throw refusal('unfinished', config)
+  if ((await blobs.identity())?.startsWith(restoringPrefix)) throw storeMismatch('unfinished', config)
   await adoptStore(em, blobs, (inner) => record(inner, `tied the archive store ${nameOfStore(config)} to this database`))
   return `The archive store ${nameOfStore(config)} now belongs to this database. Servers on other databases can no longer use it. Start the server.`
 }

@@ -2,7 +2,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { wordEnum } from '../../platform/graphql/payload.ts'
 import { type AttentionItem, attentionKinds, type AttentionCheck, type Severity, type Watched } from './items.ts'
 import { checkInvitations, checkJobs, checkMirror, checkNames, checkSdks, checkTokens } from './registry-checks.ts'
-import { checkAddress, checkArchives, checkBackups, checkComponents, checkDisk, checkSettings } from './server-checks.ts'
+import { findAddressItems, findArchiveItems, checkBackups, checkComponents, checkDisk, checkSettings } from './server-checks.ts'
 
 const Kind = wordEnum('AttentionKind', 'What needs the attention of an administrator.', attentionKinds)
 
@@ -38,14 +38,14 @@ builder.queryField('attention', (t) =>
 const checks: readonly AttentionCheck[] = [
   checkComponents,
   checkDisk,
-  checkArchives,
+  findArchiveItems,
   checkBackups,
   checkJobs,
   checkSdks,
   checkMirror,
   checkNames,
   checkTokens,
-  checkAddress,
+  findAddressItems,
   checkSettings,
   checkInvitations,
 ]

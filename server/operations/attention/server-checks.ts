@@ -38,7 +38,7 @@ export const checkDisk: AttentionCheck = async ({ config, database, now }) => {
   return [item({ kind: 'disk_low', severity: 'warning', at, text })]
 }
 
-export const checkArchives: AttentionCheck = async ({ database }) => {
+export const findArchiveItems: AttentionCheck = async ({ database }) => {
   const [faults, held] = await Promise.all([knownFaults(database.reads), heldBackCollection(database.reads)])
   const onHold = held && {
     kind: 'collection_on_hold' as const,
@@ -90,7 +90,7 @@ export const checkSettings: AttentionCheck = async ({ config, database, now }) =
 
 const isLoopback = (host: string) => host === 'localhost' || host.endsWith('.localhost') || /^127\.|^\[::1\]$/.test(host)
 
-export const checkAddress: AttentionCheck = async (watched) => {
+export const findAddressItems: AttentionCheck = async (watched) => {
   const { protocol, hostname, host } = new URL(watched.config.SERVER_URL)
   if (protocol === 'http:' && !isLoopback(hostname)) {
     const text = `Clients use http://${host} without encryption, so passwords and tokens can be read in transit.`

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { z } from 'zod'
-import { factsOf } from '../../platform/blobs/measured.ts'
+import { measureBuffer } from '../../platform/blobs/measured.ts'
 import { conflict, notFound } from '../../errors.ts'
 import { damaged } from './place/files.ts'
 import { type BackupPlace, fileForm, isSnapshotId, manifestKey, tableForm } from './place/place.ts'
@@ -42,7 +42,7 @@ export type FaultyBlob = z.infer<typeof faultyBlobShape>
 /** Writes the manifest of a backup atomically and durably, which makes the backup complete. */
 export async function writeManifest(place: BackupPlace, manifest: Manifest): Promise<void> {
   const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
-  await place.put(manifestKey(manifest.id), Readable.from([bytes]), factsOf(bytes))
+  await place.put(manifestKey(manifest.id), Readable.from([bytes]), measureBuffer(bytes))
   await place.flush()
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { conflict } from '../../errors.ts'
 import { lockSetting, readSettingIn, type Setting } from '../../platform/settings/service.ts'
-import { databaseId } from '../../platform/store/identity.ts'
+import { readStoreId } from '../../platform/store/identity.ts'
 import { listBackups, readManifest } from './manifest.ts'
 import { type BackupPlace, ownerKey } from './place/place.ts'
 import type { Services } from '../../services.ts'
@@ -39,7 +39,7 @@ const others = ({ name }: BackupPlace) => `${name} has backups of another server
 /** Checks backups without an owner by their store id. Earlier versions did not record an owner. */
 async function requireOwnStore(em: EntityManager, place: BackupPlace): Promise<void> {
   const earlier = (await listBackups(place)).at(-1)
-  if (earlier && (await readManifest(place, earlier)).storeId !== (await databaseId(em))) throw conflict(others(place))
+  if (earlier && (await readManifest(place, earlier)).storeId !== (await readStoreId(em))) throw conflict(others(place))
 }
 
 /**

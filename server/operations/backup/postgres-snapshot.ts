@@ -5,13 +5,13 @@ import type { Snapshot, SnapshotTable } from './manifest.ts'
 import { namedBlobs } from './blob-lists.ts'
 import { type Measured, writeHashed } from './place/files.ts'
 import { blobList, tableFile } from './place/place.ts'
-import { copyOut, migrationsOf, query, quotedList, storeIdOf, withClient } from './postgres.ts'
+import { copyOut, copiedMigrations, query, quotedList, storeIdOf, withClient } from './postgres.ts'
 
 /** Copies every table in one read-only transaction, which sees a consistent state of the database. */
 export async function snapshotPostgres(url: string, folder: string, signal: AbortSignal): Promise<Snapshot> {
   return withClient(url, async (client) => {
     await client.query('begin isolation level repeatable read read only')
-    const [storeId, migrations] = [z.string().parse(await storeIdOf(client)), await migrationsOf(client)]
+    const [storeId, migrations] = [z.string().parse(await storeIdOf(client)), await copiedMigrations(client)]
     const tables: SnapshotTable[] = []
     const files: Snapshot['files'] = []
     for (const { name, columns } of await tablesOf(client)) {

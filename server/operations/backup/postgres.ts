@@ -69,7 +69,7 @@ export async function requireNoServer(client: Client): Promise<void> {
 }
 
 /** Returns whether the schema has a table with this name. */
-export const hasTable = async (client: Client, name: string): Promise<boolean> =>
+export const hasCopiedTable = async (client: Client, name: string): Promise<boolean> =>
   (await client.query('select where to_regclass($1) is not null', [name])).rowCount === 1
 
 const orderShape = z.object({ name: z.string(), needs: z.array(z.string()) })
@@ -113,7 +113,7 @@ export async function storeIdOf(client: Client): Promise<string | null> {
 }
 
 /** Returns the names of the applied migrations in ascending order. */
-export const migrationsOf = async (client: Client): Promise<string[]> =>
+export const copiedMigrations = async (client: Client): Promise<string[]> =>
   (await query(client, z.object({ name: z.string() }), 'select name from schema_migrations order by name collate "C"')).map(
     ({ name }) => name,
   )

@@ -9,7 +9,7 @@ import { otherServers, silenceMs } from '../../platform/db/open/servers.ts'
 import { hmac, type Keys, validKeys } from '../../platform/http/keys.ts'
 import type { Log } from '../../platform/http/log.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../../platform/settings/service.ts'
-import { databaseId } from '../../platform/store/identity.ts'
+import { readStoreId } from '../../platform/store/identity.ts'
 import { nameOfStore } from '../../platform/store/open.ts'
 import { nameOfBucket } from '../../platform/blobs/s3/settings.ts'
 import { hostedHere } from '../../registry/packages/hosting.ts'
@@ -49,7 +49,7 @@ export async function registerInstance(em: EntityManager, { config, keys, log }:
  * name on another machine, unless INSTANCES_MAY_DIFFER is set.
  */
 export async function requireSharedStore(em: EntityManager, blobs: BlobStore, { config, log }: Omit<Surroundings, 'keys'>): Promise<void> {
-  if (config.DB_BACKEND === 'sqlite' || (await databaseId(em)) === null) return
+  if (config.DB_BACKEND === 'sqlite' || (await readStoreId(em)) === null) return
   const until = Date.now() + markingMs
   while ((await blobs.identity()) === null) {
     if ((await otherServers(em)).length === 0) return

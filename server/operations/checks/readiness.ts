@@ -1,10 +1,10 @@
 import { isMigrated } from '../../platform/db/schema/schema-state.ts'
-import { isRefusedWrite } from '../../platform/db/unavailable.ts'
+import { isRejectedWrite } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { cachedCheck, watchedCheck } from './cached-check.ts'
 import { requireWritable } from './service.ts'
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
-import { refuseOtherMethods } from '../../platform/http/methods.ts'
+import { rejectOtherMethods } from '../../platform/http/methods.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 
 type CheckName = 'running' | 'database' | 'schema'
@@ -39,7 +39,7 @@ function openReadiness(services: Services): () => Promise<Readiness> {
 async function checkDatabase({ database }: Services): Promise<void> {
   await database.reads.get('select 1 as one')
   await requireWritable(database, timeoutMs).catch((error: unknown) => {
-    if (!isRefusedWrite(error)) throw error
+    if (!isRejectedWrite(error)) throw error
   })
 }
 
@@ -65,7 +65,7 @@ export function mountProbes(app: FastifyInstance, services: Services): void {
       ['/healthz', sayReady],
     ] as const) {
       app.get(place + path, handler)
-      refuseOtherMethods(app, place + path, ['GET'])
+      rejectOtherMethods(app, place + path, ['GET'])
     }
   }
 }

@@ -1,7 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { ServerRef } from './refs.ts'
 import type { Check } from './cached-check.ts'
-import { checkHealth, clocksOf, type Health, requestFacts, settingsOf, storageOf } from './service.ts'
+import { checkHealth, clocksOf, type Health, requestFacts, describeSettings, storageOf } from './service.ts'
 import { canActAsOwner, holdsScope } from '../../platform/access/policy.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { canReadMirror } from '../../registry/mirror/access.ts'
@@ -104,7 +104,7 @@ builder.queryField('server', (t) =>
   }),
 )
 
-const SettingRef = builder.objectRef<ReturnType<typeof settingsOf>[number]>('ConfigurationValue').implement({
+const SettingRef = builder.objectRef<ReturnType<typeof describeSettings>[number]>('ConfigurationValue').implement({
   description: 'A setting.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Name of the setting.' }),
@@ -153,7 +153,7 @@ const SelfCheckRef = builder.objectRef<object>('SelfCheck').implement({
     configuration: t.field({
       type: [SettingRef],
       description: 'The effective configuration.',
-      resolve: (_check, _args, context) => settingsOf(context),
+      resolve: (_check, _args, context) => describeSettings(context),
     }),
     storage: t.field({ type: StorageRef, description: 'The archive store.', resolve: (_check, _args, context) => storageOf(context) }),
     clocks: t.field({

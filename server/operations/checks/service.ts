@@ -1,7 +1,7 @@
-import { isRefusedForMove, unavailable } from '../../platform/db/unavailable.ts'
+import { isRejectedForMove, unavailable } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { checkSearch } from '../../registry/search/service.ts'
-import { requireFreeSpace, writeAndRead, freeBytesAt } from '../../platform/store/health.ts'
+import { requireFreeSpace, writeAndRead, readFreeBytes } from '../../platform/store/health.ts'
 import { version } from '../../platform/config/version.ts'
 import { cachedCheck, type Check, watchedCheck } from './cached-check.ts'
 import { describeConfig } from '../../platform/config/config.ts'
@@ -75,14 +75,14 @@ export async function requireWritable(database: Services['database'], timeoutMs:
   try {
     await database.probeWrite(timeoutMs)
   } catch (error) {
-    if (isRefusedForMove(error) && database.moveState() !== 'moved') return
+    if (isRejectedForMove(error) && database.moveState() !== 'moved') return
     const known = unavailable(error)
     throw known ? Object.assign(known, { cause: error }) : error
   }
 }
 
 /** Returns the effective configuration with secrets masked, and explanations for values that weaken security. */
-export function settingsOf({ config }: Pick<Services, 'config'>) {
+export function describeSettings({ config }: Pick<Services, 'config'>) {
   const weak = weakSettings(config)
   return describeConfig(config).map((line) => {
     const end = line.indexOf('=')
@@ -94,7 +94,7 @@ export function settingsOf({ config }: Pick<Services, 'config'>) {
 /** Checks the archive store, and how much space is free. */
 export async function storageOf(services: Watched) {
   const { config } = services
-  const freeBytes = config.BLOB_BACKEND === 'filesystem' ? await freeBytesAt(config.BLOB_PATH).catch(() => null) : null
+  const freeBytes = config.BLOB_BACKEND === 'filesystem' ? await readFreeBytes(config.BLOB_PATH).catch(() => null) : null
   const { message } = await checkStore(services)
   return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem: message ?? null, freeBytes }
 }

@@ -20,7 +20,7 @@ export type DemoServer = {
   createOwner(email: string, displayName: string): Promise<void>
   /** Signs a person in with their password and returns the secret of a new token. */
   createToken(email: string): Promise<string>
-  /** Sends a request. Returns the parsed answer. Throws if the server refuses it. */
+  /** Sends a request. Returns the parsed answer. Throws if the server rejects it. */
   request(secret: string | null, method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<Record<string, unknown>>
   /** Uploads an archive to a path that the server named. */
   upload(secret: string, path: string, archive: Buffer): Promise<void>

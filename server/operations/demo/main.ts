@@ -101,7 +101,7 @@ type Answer = { body: Record<string, unknown>; cookies: Record<string, string> }
 type Call = { secret?: string | null; cookies?: Record<string, string>; body?: unknown }
 type Send = (method: 'GET' | 'POST' | 'PUT', path: string, call: Call) => Promise<Answer>
 
-/** Returns a function that sends requests. It throws if the server refuses one. */
+/** Returns a function that sends requests. It throws if the server rejects one. */
 function sender(app: FastifyInstance, serverUrl: string): Send {
   const base = basePath(serverUrl)
   const csrfName = cookieName('csrf', serverUrl)

@@ -23,7 +23,7 @@ const finding = z.object({
 export type Finding = z.infer<typeof finding>
 
 /** Kind and subject of check jobs. At most one runs at a time. */
-export const checkKind = 'integrity.check'
+export const integrityCheckKind = 'integrity.check'
 const everything = 'archives'
 
 type Checked = Pick<Services, 'blobs' | 'now'> & { em: EntityManager }
@@ -31,7 +31,7 @@ type Report = (progress: Progress) => void
 
 /** Queues a check of all archives. Returns the id of the job. */
 export const requestCheck = ({ em, now }: Pick<Services, 'now'> & { em: EntityManager }): Promise<string> =>
-  em.fork().transactional((inner) => enqueue(inner, { kind: checkKind, subject: everything }, now()))
+  em.fork().transactional((inner) => enqueue(inner, { kind: integrityCheckKind, subject: everything }, now()))
 
 /** Returns the handler of check jobs. */
 export const integrityCheck = ({ database, blobs, now }: Pick<Services, 'database' | 'blobs' | 'now'>) =>

@@ -7,7 +7,7 @@ import { noStore } from '../../platform/http/caching/conditional.ts'
 import { equalSecrets } from '../../platform/http/keys.ts'
 import { explainListenError } from '../../platform/http/connections/listening.ts'
 import type { Log } from '../../platform/http/log.ts'
-import { refuseOtherMethods } from '../../platform/http/methods.ts'
+import { rejectOtherMethods } from '../../platform/http/methods.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import type { Gauges } from './gauges.ts'
 
@@ -23,7 +23,7 @@ export function mountMetrics(app: FastifyInstance, { config, metrics }: Shown): 
       requireToken(config, request.headers.authorization)
       return reply.type(metrics.contentType).send(await metrics.text())
     })
-    refuseOtherMethods(app, path, ['GET'])
+    rejectOtherMethods(app, path, ['GET'])
   }
 }
 
@@ -38,7 +38,7 @@ export async function listenForMetrics({ config, log, metrics }: Shown): Promise
     (request, response) => {
       void answer(config, metrics, request, response).catch((error: unknown) => {
         if (!(error instanceof ApiError)) log.error(`metrics: ${String(error)}`)
-        refuse(response, error)
+        sendFailure(response, error)
       })
     },
   )
@@ -65,7 +65,7 @@ async function answer(config: Config, metrics: Gauges, { url = '', method, heade
 
 const allowed = 'GET, HEAD'
 
-function refuse(response: ServerResponse, error: unknown): void {
+function sendFailure(response: ServerResponse, error: unknown): void {
   const { status, code, message } =
     error instanceof ApiError ? error : { status: 500, code: 'InternalError', message: 'Internal error. See the server log.' }
   const headers = {

@@ -5,7 +5,7 @@ import { checkHealth } from '../checks/service.ts'
 import { watchMirror } from './mirror.ts'
 import { type Caches, countLookups } from '../../platform/caches/caches.ts'
 import { readBacklog } from '../../platform/jobs/backlog.ts'
-import { freeBytesAt, localVolumes } from '../../platform/store/health.ts'
+import { readFreeBytes, localVolumes } from '../../platform/store/health.ts'
 import type { Services } from '../../services.ts'
 import type { Gauges } from './gauges.ts'
 
@@ -58,7 +58,7 @@ function watchSpace(gauges: Gauges, config: Config): void {
       snug_min_free_bytes: { help: 'Value of MIN_FREE_BYTES: uploads are rejected below this amount of free space.' },
     },
     async read() {
-      const readings = localVolumes(config).map(async ({ volume, folder }) => sample(await freeBytesAt(folder), { volume }))
+      const readings = localVolumes(config).map(async ({ volume, folder }) => sample(await readFreeBytes(folder), { volume }))
       return { snug_free_bytes: await Promise.all(readings), snug_min_free_bytes: [sample(config.MIN_FREE_BYTES)] }
     },
   })

@@ -158,7 +158,7 @@ function requireOwnFolder(config: Mirror['services']['config'], folder: string):
   if (other !== undefined) throw conflict(`${folder} contains ${other}. Name an empty folder, or one with an earlier export.`)
 }
 
-/** Returns the line of a row, or null if an import would refuse it. */
+/** Returns the line of a row, or null if an import would reject it. */
 function lineOf({ kind, name, version, sha256, bytes, etag, checked_at }: Row): Line | null {
   const checkedAt = checked_at.toISOString()
   const file = { kind, name, ...(version !== '' && { version }), sha256, bytes, checkedAt }

@@ -27,7 +27,7 @@ import { excessOf, type Mirror, type Note, storedText, mirrorExclusionReason } f
 /** `present`: files that the mirror already had, or has newer. `refused`: lines and files that were not imported. `excess`: see `excessOf`. */
 export type Imported = { imported: number; bytes: number; present: number; excess: number; skipped: Note[]; refused: Note[] }
 
-/** Why a file is refused. */
+/** Why a file is rejected. */
 class Refused extends Error {}
 
 /**

@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '../../platform/config/config.ts'
 import { openCaches } from '../../platform/caches/caches.ts'
 import { openUnlocked } from '../../platform/db/open/orm.ts'
 import { sharedClock } from '../../platform/db/open/servers.ts'
-import { readsOf } from '../../platform/db/reads.ts'
+import { forkReads } from '../../platform/db/reads.ts'
 import { openLog } from '../../platform/http/log.ts'
 import { isExcluded, packageState } from '../../registry/mirror/access.ts'
 import { mirrorSize } from '../../registry/mirror/catalog/cached.ts'
@@ -33,7 +33,7 @@ export async function withMirror<Result>(config: Config, work: (mirror: Mirror) 
     const services: MirrorServices = {
       config,
       caches: openCaches(config),
-      database: { fork, reads: readsOf(fork) },
+      database: { fork, reads: forkReads(fork) },
       // Problems are part of the result.
       log: openLog('error', () => {}),
       now: await sharedClock(fork(), config),

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Client } from 'pg'
 import { conflict } from '../../errors.ts'
-import { splitLines } from '../backup/place/files.ts'
+import { readLines } from '../backup/place/files.ts'
 import { copyIn, copyOut, setTriggers } from '../backup/postgres.ts'
-import { columnsOf, type PlannedTable, selectFromPostgres } from './plan.ts'
+import { plannedColumns, type PlannedTable, selectFromPostgres } from './plan.ts'
 import type { Source } from './source.ts'
 import { copiedNote, readNote, writeNote } from './target.ts'
 
@@ -42,7 +42,7 @@ export async function copyTable(source: Source, client: Client, table: PlannedTa
 }
 
 const copySome = (client: Client, table: PlannedTable, chunks: Iterable<string>): Promise<number> =>
-  copyIn(client, { name: table.name, columns: columnsOf(table) }, chunks).catch((error: unknown) => {
+  copyIn(client, { name: table.name, columns: plannedColumns(table) }, chunks).catch((error: unknown) => {
     // PostgreSQL appends the value to the location. Values may be confidential, so only the column is reported.
     const { message = String(error), where } = error as { message?: string; where?: string }
     const column = /column (\w+)/.exec(where ?? '')?.[1]
@@ -92,7 +92,7 @@ export async function compareRows(source: Source, client: Client, table: Planned
   let [rows, isEqual] = [0, true]
   try {
     // Always read the stream to the end, since the connection cannot be used before.
-    for await (const line of splitLines(stream as AsyncIterable<string>)) {
+    for await (const line of readLines(stream as AsyncIterable<string>)) {
       isEqual &&= expected.next().value === line
       if (!isEqual) continue
       sum.update(`${line}\n`)

@@ -43,15 +43,15 @@ export async function planMove(client: Client, names: string[]): Promise<Planned
 }
 
 /** Returns the names of the columns of a table. */
-export const columnsOf = ({ columns }: PlannedTable): string[] => columns.map(({ name }) => name)
+export const plannedColumns = ({ columns }: PlannedTable): string[] => columns.map(({ name }) => name)
 
 /** Returns the query that selects the rows of a table in SQLite, in key order. */
 export const selectFromSqlite = (table: PlannedTable): string =>
-  `select ${quotedList(columnsOf(table))} from ${quotedList([table.name])} order by ${quotedList(table.key)}`
+  `select ${quotedList(plannedColumns(table))} from ${quotedList([table.name])} order by ${quotedList(table.key)}`
 
 /** Returns the query that selects the same rows in the same order from PostgreSQL. Texts are compared bytewise, as in SQLite. */
 export function selectFromPostgres(table: PlannedTable): string {
   const isText = (key: string) => ['varchar', 'text'].includes(table.columns.find(({ name }) => name === key)?.type ?? '')
   const order = table.key.map((key) => `${quotedList([key])}${isText(key) ? ' collate "C"' : ''}`)
-  return `select ${quotedList(columnsOf(table))} from ${quotedList([table.name])} order by ${order.join(', ')}`
+  return `select ${quotedList(plannedColumns(table))} from ${quotedList([table.name])} order by ${order.join(', ')}`
 }

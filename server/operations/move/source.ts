@@ -8,7 +8,7 @@ import { moveLockPath } from '../../platform/db/location/moved.ts'
 import { openUnlocked } from '../../platform/db/open/orm.ts'
 import { conflict } from '../../errors.ts'
 import { areRemovalsHeld } from '../../platform/store/hold.ts'
-import { databaseId } from '../../platform/store/identity.ts'
+import { readStoreId } from '../../platform/store/identity.ts'
 import { movedTables, type PlannedTable, selectFromSqlite } from './plan.ts'
 
 /** An SQLite file that is locked against changes while it is open. A server can still read it. */
@@ -71,7 +71,7 @@ function lockMove(path: string): () => void {
 async function requireReady(em: EntityManager, { SQLITE_PATH }: DatabaseConfig): Promise<string> {
   if (await areRemovalsHeld(em, new Date()))
     throw conflict('A backup of this server is running. Wait until it is complete, then run this again. Nothing was moved.')
-  const id = await databaseId(em)
+  const id = await readStoreId(em)
   if (id === null) throw conflict(`No server has used ${SQLITE_PATH} yet. There is nothing to move.`)
   return id
 }

@@ -1,8 +1,17 @@
 import { type Client, escapeIdentifier } from 'pg'
 import { z } from 'zod'
-import { byReference, hasTable, lockDatabase, makeSchema, query, quotedList, requireNoServer, setTriggers } from '../backup/postgres.ts'
+import {
+  byReference,
+  hasCopiedTable,
+  lockDatabase,
+  makeSchema,
+  query,
+  quotedList,
+  requireNoServer,
+  setTriggers,
+} from '../backup/postgres.ts'
 import { explainMissing, nameOfDatabase } from '../../platform/db/location/missing.ts'
-import { refuseMoved, unfinishedTable } from '../../platform/db/location/moved.ts'
+import { rejectMoved, unfinishedTable } from '../../platform/db/location/moved.ts'
 import type { DatabaseConfig } from '../../platform/db/options.ts'
 import { conflict } from '../../errors.ts'
 import type { Source } from './source.ts'
@@ -23,7 +32,7 @@ export async function openTarget(
   try {
     const isContinued = await isPartOf(client, to, source)
     if (!isContinued) {
-      refuseMoved(from)
+      rejectMoved(from)
       await claim(client, to, source)
     }
     await makeSchema(to)
@@ -36,7 +45,7 @@ export async function openTarget(
 
 /** Returns whether the database contains an interrupted move of this file. */
 async function isPartOf(client: Client, to: DatabaseConfig, source: Source): Promise<boolean> {
-  if (!(await hasTable(client, unfinishedTable))) return false
+  if (!(await hasCopiedTable(client, unfinishedTable))) return false
   if ((await readNote(client, 'store')) === source.storeId) return true
   throw conflict(`Another SQLite database is being moved to ${nameOfDatabase(to)}. Name an empty database, or run the move of that one.`)
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { toDate } from '../../platform/db/reads.ts'
 import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
-import { freeBytesAt, localVolumes } from '../../platform/store/health.ts'
+import { readFreeBytes, localVolumes } from '../../platform/store/health.ts'
 import { dayOf, startOfDay } from '../../registry/downloads/service.ts'
 import type { Services } from '../../services.ts'
 import { measureRecent } from './measurement.ts'
@@ -43,7 +43,7 @@ export async function sampleDay(services: Sampled): Promise<void> {
 /** Returns the free space of the volume with the archives, or else with the database; null if neither is on a local disk or it is unknown. */
 export async function freeBytesOf(config: Parameters<typeof localVolumes>[0]): Promise<number | null> {
   const [first] = localVolumes(config)
-  return first ? freeBytesAt(first.folder).catch(() => null) : null
+  return first ? readFreeBytes(first.folder).catch(() => null) : null
 }
 
 type Count = { people: number | string; tokens: number | string }

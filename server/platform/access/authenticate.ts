@@ -6,7 +6,7 @@ import type { Reads } from '../db/reads.ts'
 import { readCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Scope, Credential, Viewer } from './roles.ts'
-import { isJobSecret, isSecret, secretIn } from './token-secret.ts'
+import { isJobSecret, isSecret, parseBearerSecret } from './token-secret.ts'
 import { splitArchiveName } from '../pub/package-name.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
@@ -79,7 +79,7 @@ type Token = { hash: string; isOfJob: boolean }
 function tokenIn(socket: Socket, authorization: string): Token | null {
   const latest = latestTokens.get(socket)
   if (latest?.authorization === authorization) return latest.token
-  const secret = secretIn(authorization)
+  const secret = parseBearerSecret(authorization)
   const isOfJob = isJobSecret(secret)
   const token = isOfJob || isSecret(secret) ? { hash: sha256(secret), isOfJob } : null
   latestTokens.set(socket, { authorization, token })

@@ -6,11 +6,11 @@ import type { Bucket } from '../http/limits.ts'
 import type { RequestScope } from '../http/request-scope.ts'
 import type { Services } from '../../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
-import { secretIn, prefixOf } from './token-secret.ts'
+import { parseBearerSecret, prefixOf } from './token-secret.ts'
 import { effectiveScopes, type Scope, type Credential, type Viewer } from './roles.ts'
 import { db } from '../db/query.ts'
 import { changeRows } from '../db/statements.ts'
-import { isRefusedForMove } from '../db/unavailable.ts'
+import { isRejectedForMove } from '../db/unavailable.ts'
 
 declare module '../../services.ts' {
   interface State {
@@ -65,7 +65,8 @@ export async function createContext(
 /** Adds the caller to the log scope. Of a token only the first characters are logged, which lists also show. */
 function logCaller(scope: RequestScope, { headers }: FastifyRequest, { viewer, credential }: Identity): void {
   scope.userId = viewer.id
-  if (credential.kind === 'token' && headers.authorization !== undefined) scope.tokenPrefix = prefixOf(secretIn(headers.authorization))
+  if (credential.kind === 'token' && headers.authorization !== undefined)
+    scope.tokenPrefix = prefixOf(parseBearerSecret(headers.authorization))
 }
 
 /** Authenticates a long-running request again. Does not count as another use of the credential. */
@@ -144,7 +145,7 @@ function recordLastUse({ database, log, state }: Services, { credential, lastUse
   changeRows(database.fork(), use)
     .catch((error: unknown) => {
       written.delete(credential.id)
-      if (!isRefusedForMove(error)) log.warning(`last use of ${table} not written: ${String(error)}`)
+      if (!isRejectedForMove(error)) log.warning(`last use of ${table} not written: ${String(error)}`)
     })
     .finally(() => lastUses.writes--)
 }

@@ -8,7 +8,7 @@ import { type ApiError, insufficientPermissions, missingAuthentication, password
 /** Enforces the `scope` rule of the schema builder in binary routes, with the same errors: the caller is signed in and holds the scope. */
 export function requireScope(context: Context, scope: Scope): SignedInContext {
   if (isSignedIn(context) && holdsScope(context, scope)) return context
-  throw refusal(context, { kind: AuthScopeFailureType.AuthScope, scope: 'scope', parameter: scope, error: null })
+  throw missingAccess(context, { kind: AuthScopeFailureType.AuthScope, scope: 'scope', parameter: scope, error: null })
 }
 
 /** Enforces the `browse` rule of the schema builder in binary routes: the caller may read packages, or public packages if anonymous. */
@@ -22,11 +22,11 @@ export function requireBrowse(context: Context): void | Promise<void> {
 /** Enforces the `ownAccount` rule of the schema builder in binary routes: the caller may change their own account. */
 export function requireOwnAccount(context: Context): SignedInContext {
   if (isSignedIn(context) && canChangeOwnAccount(context)) return context
-  throw refusal(context, { kind: AuthScopeFailureType.AuthScope, scope: 'ownAccount', parameter: true, error: null })
+  throw missingAccess(context, { kind: AuthScopeFailureType.AuthScope, scope: 'ownAccount', parameter: true, error: null })
 }
 
 /** Returns the error for a request that lacks a scope: 401 for anonymous callers, otherwise 403 with the reason. */
-export function refusal(context: Context, failure: AuthFailure): ApiError {
+export function missingAccess(context: Context, failure: AuthFailure): ApiError {
   const { request, viewer, credential, config } = context
   if (!viewer || !credential) return unauthenticated(context)
   if (credential.kind === 'session' && viewer.mustChangePassword) {
@@ -65,7 +65,7 @@ export function unauthenticated(
 const isPackageClient = ({ headers }: Context['request']): boolean => /^Dart pub /i.test(headers['user-agent'] ?? '')
 
 /** Throws MissingAuthentication for an invalid token even where anonymous access is allowed: its sender expects to be signed in. */
-export function refuseUselessCredential(context: Context): void {
+export function rejectUselessCredential(context: Context): void {
   if (!context.viewer && context.request.headers.authorization !== undefined) throw unauthenticated(context)
 }
 

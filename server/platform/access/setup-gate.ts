@@ -22,9 +22,9 @@ type Gated = Pick<Services, 'database' | 'config' | 'state'>
 
 /** Rejects all requests except those of the setup until the server has an owner. */
 export const requireSetup = (services: Gated): Promise<void> | undefined =>
-  services.state.isSetUp ? undefined : refuseUnlessSetUp(services)
+  services.state.isSetUp ? undefined : rejectUnlessSetUp(services)
 
-async function refuseUnlessSetUp(services: Gated): Promise<void> {
+async function rejectUnlessSetUp(services: Gated): Promise<void> {
   if (await isSetUp(services)) return
   throw insufficientPermissions(
     `Finish the setup first: open ${services.config.SERVER_URL}/setup and enter the code from the server's log.`,

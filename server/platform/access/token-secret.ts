@@ -22,10 +22,11 @@ export const isSecret = (text: string): boolean => /^svc_pat_[0-9A-Za-z]{38}$/.t
 export const isJobSecret = (text: string): boolean => /^svc_job_[0-9A-Za-z]{38}$/.test(text) && hasChecksum(text)
 
 /** Returns the secret in an Authorization header; '' without one. */
-export const secretIn = (authorization: string): string => /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
+export const parseBearerSecret = (authorization: string): string => /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 
 /** Returns whether an Authorization header belongs to a job, such as an analysis that fetches the dependencies of a package. */
-export const isOfJob = (authorization: string | undefined): boolean => authorization !== undefined && isJobSecret(secretIn(authorization))
+export const isOfJob = (authorization: string | undefined): boolean =>
+  authorization !== undefined && isJobSecret(parseBearerSecret(authorization))
 
 /** Returns the first characters of a secret, which may be displayed. */
 export const prefixOf = (secret: string): string => secret.slice(0, 12)

@@ -34,7 +34,7 @@ export function measure(source: Readable, limit: number) {
 }
 
 /** Returns the size and checksums of a complete buffer. */
-export const factsOf = (bytes: Buffer): StoredBytes => ({
+export const measureBuffer = (bytes: Buffer): StoredBytes => ({
   bytes: bytes.length,
   sha256: hash('sha256', bytes),
   crc32c: encodeCrc32c(crc32c(bytes)),

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import { closeFile, listSteps, openFile, reads, requireResponse, syncSteps, writes } from './disk-calls.ts'
 import { statFile } from './filesystem-removed.ts'
-import { factsOf, measure } from './measured.ts'
+import { measureBuffer, measure } from './measured.ts'
 import { stagedName, type StoredBytes } from './store.ts'
 
 const [setFileMode, writeFile, syncFile] = [promisify(fchmod), promisify(write), promisify(fsync)]
@@ -31,7 +31,7 @@ export function openStaging(folder: string, mode: number) {
       // A failure is reported when the file is promoted.
       sync.catch(() => {})
       syncs.set(path, sync)
-      return factsOf(bytes)
+      return measureBuffer(bytes)
     },
     /** Waits until a staged file is durable. Does nothing if the file does not exist. */
     async settle(name: string): Promise<void> {

@@ -154,7 +154,7 @@ export const dnsServers = list.pipe(
   z.array(z.string().refine((server) => isIp(server.replace(/(?<=\.\d+|\]):\d+$/, '')), 'write IP addresses, separated by commas')),
 )
 
-export const proxyTrust = z.string().transform((value, context): boolean | string[] => {
+export const proxyTrustForm = z.string().transform((value, context): boolean | string[] => {
   const flag = bool.safeParse(value)
   if (flag.success) return flag.data
   const ranges = list.parse(value)

@@ -69,12 +69,12 @@ const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: fal
 /** Converts a file system error to a ConfigError that explains it in terms of the setting. Returns other errors, such as a full disk, unchanged. */
 export function explainPathError(error: unknown, setting: string, path: string): unknown {
   if (error instanceof ConfigError || !(error instanceof Error)) return error
-  const reason = reasonOf(error, path)
+  const reason = explainFileError(error, path)
   return reason ? Object.assign(new ConfigError([`${setting}: ${reason}`]), { cause: error }) : error
 }
 
 /** Explains a file system error and how to fix it, as the end of a message "NAME: …". Returns undefined for unrelated errors. */
-export function reasonOf({ code = '', path: failed, syscall }: NodeJS.ErrnoException, path: string): string | undefined {
+export function explainFileError({ code = '', path: failed, syscall }: NodeJS.ErrnoException, path: string): string | undefined {
   if (['EACCES', 'EPERM', 'SQLITE_READONLY_DIRECTORY'].includes(code))
     return `the server's account (uid ${process.geteuid?.()}) has no write permission for ${existing(failed ?? path)}. Change the owner (chown -R), or choose another path.`
   if (code === 'EROFS') return `${path} ${readOnly}`

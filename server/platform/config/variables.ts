@@ -11,7 +11,7 @@ import {
   logLevel,
   oneOf,
   postgresUrl,
-  proxyTrust,
+  proxyTrustForm,
   text,
   serverUrl,
 } from './forms.ts'
@@ -64,7 +64,7 @@ export const variables = {
     about: 'Grace period for in-flight requests and jobs during shutdown, in milliseconds.',
   },
   TRUST_PROXY: {
-    schema: proxyTrust,
+    schema: proxyTrustForm,
     default: 'false',
     about:
       'Trust X-Forwarded-* headers: true (one proxy with a loopback or private address, including 100.64.0.0/10) or the address ranges of all proxies.',

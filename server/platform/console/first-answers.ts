@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type DocumentNode, execute, type GraphQLSchema, Kind, type OperationDefinitionNode, parse } from 'graphql'
 import { withinBudget } from '../access/budget.ts'
 import { type Context, createContext } from '../access/context.ts'
-import { executeInTurn, refuseExpensive } from '../graphql/cost.ts'
+import { executeInTurn, rejectExpensive } from '../graphql/cost.ts'
 import { readCookie } from '../http/cookies.ts'
 import { addressKey } from '../http/limits.ts'
 import type { Services } from '../../services.ts'
@@ -37,7 +37,7 @@ export function firstAnswerer(services: Services, schema: GraphQLSchema, documen
     const document = documentOf(query.hash)
     const operation = document?.definitions.find((node): node is OperationDefinitionNode => node.kind === Kind.OPERATION_DEFINITION)
     if (!document || !operation) return null
-    const cost = refuseExpensive(schema, document, operation, query.variables)
+    const cost = rejectExpensive(schema, document, operation, query.variables)
     if (context.query) context.query.cost += cost
     const { data, errors } = await executeInTurn(context, cost, () =>
       execute({ schema, document, contextValue: context, variableValues: query.variables }),
@@ -69,7 +69,7 @@ export function firstAnswerer(services: Services, schema: GraphQLSchema, documen
 }
 
 /** Whether an answer shows that the subject of the page does not exist, or that the caller cannot see it. */
-export function isMissing({ data, required = [] }: Answer): boolean {
+export function lacksSubject({ data, required = [] }: Answer): boolean {
   let objects = [data]
   for (const names of required) {
     objects = objects

@@ -8,12 +8,12 @@ import { unknownAddress } from '../../errors.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { noStore, prefers } from '../http/caching/conditional.ts'
 import { cookieSuffix } from '../http/cookies.ts'
-import { refuseOtherMethods } from '../http/methods.ts'
+import { rejectOtherMethods } from '../http/methods.ts'
 import { basePath } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
 import { isBrowsingOn } from '../access/audience.ts'
 import type { TrustedDocuments } from '../graphql/trusted-documents.ts'
-import { type FirstAnswers, firstAnswerer, isMissing } from './first-answers.ts'
+import { type FirstAnswers, firstAnswerer, lacksSubject } from './first-answers.ts'
 import { pageHead, type PageSummarizer } from './page-head.ts'
 import { readPageIndex } from './page-index.ts'
 import { mountSiteFiles, siteFiles } from './site-files.ts'
@@ -65,10 +65,10 @@ export async function mountConsole(app: FastifyInstance, services: Services, sen
     const path = pathBelow(base, request)
     return !isApiPath(path) && (pages.has(path) || path === '/robots.txt' || siteFiles.has(path))
   }
-  for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
+  for (const path of ['/', '/*']) rejectOtherMethods(app, path, ['GET'], exists)
   // With a prefix, `/` also matches SERVER_URL without a trailing slash. The page's `<base>` keeps relative URLs correct there.
   app.get('/', { onSend: compressText }, sendPage)
-  app.get('/*', { onSend: compressText, onRequest: app.refuseOtherMethod }, sendPage)
+  app.get('/*', { onSend: compressText, onRequest: app.rejectOtherMethod }, sendPage)
 }
 
 type ConsoleParts = { schema: GraphQLSchema; documents: TrustedDocuments; summarize: PageSummarizer }
@@ -101,7 +101,7 @@ export function consoleSender(services: Services, { schema, documents, summarize
     const files = known.isComplete ? needs.files : known.isSignedIn ? [] : pages.needsOf('/login', '').files
     const head = await pageHead(services, path, summarize)
     return reply
-      .code(isPage && !known.answers.some(isMissing) ? 200 : 404)
+      .code(isPage && !known.answers.some(lacksSubject) ? 200 : 404)
       .type('text/html; charset=utf-8')
       .header('content-security-policy', policy)
       .header('cache-control', known.answers.length > 0 ? noStore : 'no-cache')

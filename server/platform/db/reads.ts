@@ -60,7 +60,7 @@ export function openReads(source: Source, onQuery?: (sql: string) => void, watch
 }
 
 /** Returns reads in the transactions of `fork`, for commands that open the database without connections for reads. */
-export function readsOf(fork: () => EntityManager): Reads {
+export function forkReads(fork: () => EntityManager): Reads {
   const rows = (statement: Statement) => readStatement(fork(), statement)
   const row = async (statement: Statement) => (await rows(statement))[0]
   return openReads({ row, rows, recalled: row, close: async () => {} })

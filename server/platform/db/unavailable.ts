@@ -8,7 +8,7 @@ export class DatabaseAway extends Error {
 }
 
 /** Thrown for writes to an SQLite file that is being moved to PostgreSQL or was moved. */
-export class WritesRefused extends Error {
+export class WritesRejected extends Error {
   readonly code: 'DATABASE_MOVING' | 'DATABASE_MOVED'
 
   constructor(state: 'moving' | 'moved') {
@@ -35,15 +35,15 @@ export function unavailable(error: unknown): ApiError | null {
 }
 
 /** Returns whether a write was rejected because the database is being moved or was moved. The log reports a move once, when it begins. */
-export const isRefusedForMove = (error: unknown): boolean => causesOf(error).some((one) => ['moving', 'moved'].includes(kindOf(one) ?? ''))
+export const isRejectedForMove = (error: unknown): boolean => causesOf(error).some((one) => ['moving', 'moved'].includes(kindOf(one) ?? ''))
 
 /** Returns whether the database is full or read-only. Writes then fail immediately, while reads still work. */
-export const isRefusedWrite = (error: unknown): boolean =>
+export const isRejectedWrite = (error: unknown): boolean =>
   causesOf(error).some((one) => kindOf(one) === 'full' || one.code === readOnlyTransaction)
 
 /** Returns whether the connection must be discarded after this error: it ended, or a late response may still arrive on it. */
 export const endsConnection = (error: unknown): boolean =>
-  causesOf(error).some((one) => kindOf(one) === 'away' && !refusals.has(String(one.code)))
+  causesOf(error).some((one) => kindOf(one) === 'away' && !rejections.has(String(one.code)))
 
 /** Returns whether the process or the machine has too many open files. */
 export const isOutOfFiles = (error: unknown): boolean => causesOf(error).some((one) => kindOf(one) === 'files')
@@ -94,7 +94,7 @@ const answers: Record<Kind, () => ApiError> = {
 
 /** SQLSTATE codes of a healthy PostgreSQL that rejects one statement or one more connection. */
 const readOnlyTransaction = '25006'
-const refusals = new Set([readOnlyTransaction, '53200', '53300', '53400', '57014'])
+const rejections = new Set([readOnlyTransaction, '53200', '53300', '53400', '57014'])
 
 function kindOf({ code, syscall, message }: DriverError): Kind | null {
   if (typeof code === 'string') {

@@ -5,7 +5,7 @@ import ValidationPlugin from '@pothos/plugin-validation'
 import WithInputPlugin from '@pothos/plugin-with-input'
 import type { Context, SignedInContext } from '../access/context.ts'
 import { idOf } from '../db/base.ts'
-import { refusal } from '../access/guards.ts'
+import { missingAccess } from '../access/guards.ts'
 import { invalidInput, notFound } from '../../errors.ts'
 import type { Scope } from '../access/roles.ts'
 import { canActAsOwner, canBrowse, canChangeOwnAccount, holdsScope, isFreeToAct } from '../access/policy.ts'
@@ -69,7 +69,7 @@ export const builder = new SchemaBuilder<{
       scope: (scope) => holdsScope(context, scope),
       owner: canActAsOwner(context),
     }),
-    unauthorizedError: (_parent, context, _info, result) => refusal(context, result.failure),
+    unauthorizedError: (_parent, context, _info, result) => missingAccess(context, result.failure),
   },
   relay: {
     cursorType: 'String',

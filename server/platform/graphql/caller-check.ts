@@ -8,9 +8,9 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import type { Context } from '../access/context.ts'
-import { refusal } from '../access/guards.ts'
+import { missingAccess } from '../access/guards.ts'
 import { requireSetup } from '../access/setup-gate.ts'
-import { refuseForeignOrigin } from '../http/cookies.ts'
+import { rejectForeignOrigin } from '../http/cookies.ts'
 import { addressKey, type LimitName } from '../http/limits.ts'
 import { builder } from './builder.ts'
 
@@ -36,7 +36,7 @@ export function callerCheck(schema: GraphQLSchema, operation: OperationDefinitio
   async function check(context: Context): Promise<void> {
     for (const scopes of wanted) {
       const failure = await cacheOf(context).evaluateScopeMap(scopes)
-      if (failure) throw refusal(context, failure)
+      if (failure) throw missingAccess(context, failure)
     }
   }
   return { isOpen: wanted.length === 0, check }
@@ -54,7 +54,7 @@ function declaredAdmission({ extensions }: RootField): Check | null {
   if (beforeSetup && !ownOrigin && !admit && !limit) return null
   return async (context) => {
     if (!beforeSetup) await requireSetup(context)
-    if (ownOrigin) refuseForeignOrigin(context.request, context.config.SERVER_URL)
+    if (ownOrigin) rejectForeignOrigin(context.request, context.config.SERVER_URL)
     if (admit) await admit(context)
     if (limit) await context.limits.use(limit, addressKey(context.ip))
   }

@@ -11,6 +11,16 @@ export type PageArguments = {
   after?: string | null | undefined
 }
 
+export type Direction = 'asc' | 'desc'
+
+/** An order of a connection, and its direction. */
+export type Sort<Order> = { by: Order; direction: Direction }
+
+/** Operators for the values after a key. */
+export const beyond = { asc: '$gt', desc: '$lt' } as const
+
+export type DirectedPage = PageArguments & { direction?: Direction | null | undefined }
+
 type Source<Node> = {
   /** Sort key of a node; must be unique. */
   keyOf: (node: Node) => string
@@ -53,18 +63,19 @@ export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isId
   }
 }
 
-/** Returns rows as a connection, newest first. Ids increase with time. */
+/** Returns rows as a connection, newest first unless `direction` is `asc`. Ids increase with time. */
 export const newestFirst = <Row extends { id: string }>(
   em: EntityManager,
   entity: EntityName<Row>,
   where: FilterQuery<Row>,
-  page: PageArguments,
+  { direction, ...page }: DirectedPage,
 ) =>
   pageByKey(page, {
     keyOf: ({ id }: Row) => id,
     load: (limit, id) => {
-      const older = id === undefined ? {} : { id: { $lt: id } }
-      return findEach(em, entity, { $and: [where, older] } as FilterQuery<Row>, { orderBy: { id: 'desc' } as OrderDefinition<Row>, limit })
+      const order = direction ?? 'desc'
+      const further = id === undefined ? {} : { id: { [beyond[order]]: id } }
+      return findEach(em, entity, { $and: [where, further] } as FilterQuery<Row>, { orderBy: { id: order } as OrderDefinition<Row>, limit })
     },
     count: () => countEach(em, entity, where),
   })
@@ -87,6 +98,35 @@ export const inOrderOf = <Key extends 'id' | 'name', Row extends Record<Key, str
     },
     count: () => countEach(em, entity, where),
   })
+
+type Moments<Column extends string> = { id: string } & { [Key in Column]?: Date | null | undefined }
+
+/** Returns rows as a connection, ordered by a time and then by id. Rows without the time come last ascending, and first descending. */
+export const inOrderOfTime = <Column extends string, Row extends Moments<Column>>(
+  em: EntityManager,
+  entity: EntityName<Row>,
+  { by, direction }: Sort<Column>,
+  where: FilterQuery<Row>,
+  page: PageArguments,
+) =>
+  pageByKey(page, {
+    keyOf: (row: Row) => momentKey(row[by], row.id),
+    isKey: isMomentKey,
+    load: (limit, key) => {
+      const further = key === undefined ? {} : beyondMoment(by, direction, key)
+      const orderBy = { [by]: direction === 'asc' ? 'asc nulls last' : 'desc nulls first', id: direction } as OrderDefinition<Row>
+      return findEach(em, entity, { $and: [where, further] } as FilterQuery<Row>, { orderBy, limit })
+    },
+    count: () => countEach(em, entity, where),
+  })
+
+function beyondMoment(by: string, direction: Direction, key: string): object {
+  const { moment, id } = readMomentKey(key)
+  const alike = { [by]: moment, id: { [beyond[direction]]: id } }
+  if (moment === null) return direction === 'asc' ? alike : { $or: [alike, { [by]: { $ne: null } }] }
+  const further = [{ [by]: { [beyond[direction]]: moment } }, alike]
+  return { $or: direction === 'asc' ? [...further, { [by]: null }] : further }
+}
 
 const isId = (text: string): boolean => idOf(text) === text
 

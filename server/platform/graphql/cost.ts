@@ -62,7 +62,7 @@ export function costOf(
 }
 
 /** Returns the cost of an operation, rounded up; 0 if its variables are invalid. Throws InvalidInput if it exceeds the maximum. */
-export function refuseExpensive(...asked: Parameters<typeof costOf>): number {
+export function rejectExpensive(...asked: Parameters<typeof costOf>): number {
   const cost = Math.ceil(costOf(...asked) ?? 0)
   if (cost > maxCost)
     throw invalidInput(`This query costs ${cost}, and one may cost ${maxCost}. Request smaller pages or fewer fields, or send less text.`)

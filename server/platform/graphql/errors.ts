@@ -4,9 +4,9 @@ import type { FastifyReply } from 'fastify'
 import type { Context } from '../access/context.ts'
 import { raceConflict, unavailable } from '../db/unavailable.ts'
 import { ApiError, internalError, statusOf, invalidInput } from '../../errors.ts'
-import { challenge, refusalOf } from '../http/failures.ts'
+import { challenge, describeFailure } from '../http/failures.ts'
 import { randomText } from '../http/keys.ts'
-import { noteRefusal, type Refusal } from '../http/request-log.ts'
+import { noteFailure, type LoggedFailure } from '../http/request-log.ts'
 import type { Services } from '../../services.ts'
 
 /** Adds the API's error codes to errors of graphql-js, such as invalid variables or documents, and sets the headers that belong to errors. */
@@ -31,24 +31,24 @@ export function masked({ log }: Pick<Services, 'log'>, error: unknown): Error {
   // A GraphQLError without a cause is an error in the request, reported by graphql-js.
   if (!known && error instanceof GraphQLError && cause === error) return coded(error)
   const failure = known ?? unavailable(cause)
-  if (failure) return explained(at(failure, error), refusalOf(failure, cause))
+  if (failure) return explained(at(failure, error), describeFailure(failure, cause))
   const mistake = internalError(randomText(6))
   log.error(`${mistake.message}: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`)
   return at(mistake, error)
 }
 
 /** Log details of errors whose message does not include them, until the request is logged. */
-const reasons = new WeakMap<Error, Refusal>()
+const reasons = new WeakMap<Error, LoggedFailure>()
 
-function explained(shown: Error, refusal: Refusal | null): Error {
-  if (refusal) reasons.set(shown, refusal)
+function explained(shown: Error, details: LoggedFailure | null): Error {
+  if (details) reasons.set(shown, details)
   return shown
 }
 
 /** Adds the log details of an error to the log line of its request. */
 export function noteReason({ log, request }: Context, error: Error): void {
-  const refusal = reasons.get(error)
-  if (refusal) noteRefusal(log, request, refusal)
+  const details = reasons.get(error)
+  if (details) noteFailure(log, request, details)
 }
 
 function coded(error: GraphQLError): GraphQLError {
@@ -106,7 +106,7 @@ function rootCause(error: GraphQLError): Error | undefined {
 }
 
 /** Converts a value error of graphql-js to a 400 error with field and expected type. `place`: the path in `name`, such as `.scopes[0]`. */
-export function refusedValue(name: string, place: string, reason: string): ApiError {
+export function convertValueError(name: string, place: string, reason: string): ApiError {
   const missing = texts.missingField.exec(reason)?.[1]
   const [, unknown, hint = ''] = texts.unknownField.exec(reason) ?? []
   const path = place.startsWith('[') ? `${name}${place}` : place.replace(/^\./, '')
@@ -128,7 +128,7 @@ function missingArgument({ message }: GraphQLError): ApiError | null {
 
 function invalidVariable({ message }: GraphQLError): ApiError | null {
   const [, variable = '', place = '', reason = ''] = texts.variable.exec(message) ?? []
-  return variable ? refusedValue(variable === 'input' ? '' : variable, place, reason) : null
+  return variable ? convertValueError(variable === 'input' ? '' : variable, place, reason) : null
 }
 
 /** Returns the received value for a message, truncated, or an empty string for secret fields. */

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Readable } from 'node:stream'
 import { type Context, createContext, renewContext } from '../access/context.ts'
-import { refuseUselessCredential } from '../access/guards.ts'
+import { rejectUselessCredential } from '../access/guards.ts'
 import { invalidInput, notAcceptable } from '../../errors.ts'
 import { readBody, readJsonBody } from '../http/bodies.ts'
-import { refuseLargeJson } from '../http/json-size.ts'
+import { rejectLargeJson } from '../http/json-size.ts'
 import { prefers } from '../http/caching/conditional.ts'
 import { bodyLimit } from '../http/failures.ts'
 import { addressKey } from '../http/limits.ts'
@@ -27,7 +27,7 @@ export function admitRequests(services: Services) {
   async function admit(request: FastifyRequest, reply: FastifyReply): Promise<Admission> {
     const caller = await createContext(services, request, reply)
     caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
-    refuseUselessCredential(caller)
+    rejectUselessCredential(caller)
     return { caller, init: toFetch(request) }
   }
   return {
@@ -44,7 +44,7 @@ export function admitRequests(services: Services) {
       // The credential may have been revoked while a slow body arrived.
       const { query } = admission.caller
       const caller = Object.assign(await renewContext(services, admission.caller), query && { query })
-      refuseUselessCredential(caller)
+      rejectUselessCredential(caller)
       return { caller, init: admission.init }
     },
   }
@@ -59,8 +59,8 @@ function toFetch(request: FastifyRequest): RequestInit {
   const type = headers['content-type']
   const accept = acceptable(headers.accept, method)
   const parameters = query as Record<string, string | string[]>
-  for (const text of Object.values(parameters).flat()) if (typeof text === 'string') refuseLargeJson(text)
-  if (method !== 'POST') refuseBadJson(parameters)
+  for (const text of Object.values(parameters).flat()) if (typeof text === 'string') rejectLargeJson(text)
+  if (method !== 'POST') rejectBadJson(parameters)
   return {
     method: method === 'HEAD' ? 'GET' : method, // Fastify omits the body of HEAD responses
     headers: { ...(accept && { accept }), ...(type && { 'content-type': type }) },
@@ -85,7 +85,7 @@ export function validateParameters({ variables, extensions, operationName }: { [
 }
 
 /** Throws if a JSON parameter in the query string is invalid. An empty one counts as absent. */
-function refuseBadJson(parameters: Record<string, string | string[]>): void {
+function rejectBadJson(parameters: Record<string, string | string[]>): void {
   for (const name of ['variables', 'extensions'])
     for (const text of [parameters[name] ?? ''].flat()) if (text !== '' && !isJson(text)) throw invalidInput(`${name}: is not valid JSON.`)
 }

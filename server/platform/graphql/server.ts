@@ -6,10 +6,10 @@ import { withinBudget } from '../access/budget.ts'
 import { queryOf, type TrustedDocuments } from './trusted-documents.ts'
 import { type Context, guardChange, plainContext } from '../access/context.ts'
 import { bodyTooLarge, invalidInput, notAcceptable } from '../../errors.ts'
-import { refuseExpensive, executeInTurn } from './cost.ts'
+import { rejectExpensive, executeInTurn } from './cost.ts'
 import { acceptFormerDocuments } from './former-schema.ts'
 import { formatErrors, masked } from './errors.ts'
-import { limitQueries, refuseDeepQuery, reportInvalidLiterals, cacheDocuments } from './validation.ts'
+import { limitQueries, rejectDeepQuery, reportInvalidLiterals, cacheDocuments } from './validation.ts'
 import { admitRequests, eventStream, parametersOf, validateParameters, acceptsEvents, wantsExplorer } from './request.ts'
 import { subscribe } from './subscriptions.ts'
 import { compressText } from '../http/caching/compression.ts'
@@ -19,7 +19,7 @@ import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
 import { basePath } from '../http/public-url.ts'
 import { needsCsrfToken } from './caller-check.ts'
 import { yieldToEventLoop } from '../threads/slices.ts'
-import { refuseOtherMethods } from '../http/methods.ts'
+import { rejectOtherMethods } from '../http/methods.ts'
 import { isServerAdmin } from '../access/roles.ts'
 import type { Services } from '../../services.ts'
 import { mayBrowseAnonymously } from '../access/audience.ts'
@@ -54,7 +54,7 @@ export async function mountGraphql(
     }
     // Some clients append a slash to every URL.
     for (const url of ['/graphql', '/graphql/']) {
-      refuseOtherMethods(scope, url, ['GET', 'POST'])
+      rejectOtherMethods(scope, url, ['GET', 'POST'])
       scope.route({ method: ['GET', 'POST'], url, onSend: compressText, preParsing, handler })
     }
   })
@@ -155,7 +155,7 @@ const readQuery = (documents: TrustedDocuments): Plugin<Call & Context, Call> =>
     const query = queryOf(documents, params, context.caller)
     if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
     if (Buffer.byteLength(query) > limits.bytes) throw bodyTooLarge(limits.bytes)
-    refuseDeepQuery(query)
+    rejectDeepQuery(query)
     validateParameters(params)
     setParams({ ...params, query })
   },
@@ -220,17 +220,17 @@ type Operation = {
 async function guard(args: object): Promise<{ contextValue: Context; cost: number }> {
   const { schema, document, operationName, variableValues, contextValue } = args as Operation
   const chosen = selectedOperation(document, operationName)
-  const cost = chosen ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
+  const cost = chosen ? rejectExpensive(schema, document, chosen, variableValues ?? {}) : 0
   if (contextValue.query) contextValue.query.cost = cost
   if (chosen && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
-  if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
+  if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: rejectIntrospection })
   return { contextValue, cost }
 }
 
 const selectedOperation = ({ definitions }: DocumentNode, name?: string | null) =>
   definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION).find((node) => !name || node.name?.value === name)
 
-function refuseIntrospection({ name }: FieldNode): void {
+function rejectIntrospection({ name }: FieldNode): void {
   if (name.value === '__schema' || name.value === '__type')
     throw invalidInput('Sign in to read the schema, or take schema.graphql from the source.')
 }

@@ -2,6 +2,7 @@ import { builder } from './builder.ts'
 import { type ErrorCode, invalidInput } from '../../errors.ts'
 import { parseVersion } from '../pub/version.ts'
 import type { Context } from '../access/context.ts'
+import type { Direction, Sort } from './connections.ts'
 import { maxCost } from './cost.ts'
 
 function text(value: unknown, wanted: string, fits: (text: string) => boolean): string {
@@ -78,6 +79,35 @@ export const OrderDirection = builder.enumType('OrderDirection', {
     DESC: { value: 'desc', description: 'Highest, or newest, first.' },
   },
 } as const)
+
+/** Options of the argument `direction` of a connection that is sorted by time. */
+export const newestByDefault = { type: OrderDirection, description: 'DESC for the newest first, which is the default.' } as const
+
+type SortArguments<Order> = { orderBy?: Order | null | undefined; direction?: Direction | null | undefined }
+
+/** Defines the arguments `orderBy` and `direction` of a connection by its orders and their default directions. */
+export function connectionOrders<Order extends string>(
+  name: string,
+  description: string,
+  defaultOrder: Order,
+  orders: Record<Order, { description: string; direction: Direction }>,
+) {
+  const nameOf = (order: string) => order.replaceAll(/[A-Z]/g, '_$&').toUpperCase()
+  const all = Object.keys(orders) as Order[]
+  const describe = (order: Order) => `${orders[order].description} Default direction: ${orders[order].direction.toUpperCase()}.`
+  const values = Object.fromEntries(all.map((order) => [nameOf(order), { value: order, description: describe(order) }]))
+  const type = builder.enumType(name, { description, values })
+  return {
+    args: builder.args((t) => ({
+      orderBy: t.field({ type, description: `Sort order. Default: ${nameOf(defaultOrder)}.` }),
+      direction: t.field({ type: OrderDirection, description: 'Direction of the order. Its default depends on the order.' }),
+    })),
+    sortOf({ orderBy, direction }: SortArguments<Order>): Sort<Order> {
+      const by = orderBy ?? defaultOrder
+      return { by, direction: direction ?? orders[by].direction }
+    },
+  }
+}
 
 const RateLimit = builder.objectRef<NonNullable<Context['query']>>('RateLimit').implement({
   description: 'Your rate limit for queries, and the cost of this query.',

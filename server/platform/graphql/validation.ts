@@ -21,7 +21,7 @@ import {
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { Services } from '../../services.ts'
-import { namesField, refusedValue } from './errors.ts'
+import { namesField, convertValueError } from './errors.ts'
 import { invalidInput } from '../../errors.ts'
 
 /** Reports invalid literals like invalid variables: with the argument's name and the path within it. */
@@ -54,7 +54,7 @@ function named(error: GraphQLError, name: string, path: readonly (string | numbe
   const place = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')
   // Errors within `input` name its fields. An error about the whole object names `input`.
   const isMember = name === 'input' && (place !== '' || namesField(error.message))
-  const { message, status, extensions } = refusedValue(isMember ? '' : name, place, error.message)
+  const { message, status, extensions } = convertValueError(isMember ? '' : name, place, error.message)
   // Without `spec: false`, Yoga responds to validation errors with status 200.
   return new GraphQLError(message, { nodes: error.nodes ?? value, extensions: { ...extensions, http: { status, spec: false } } })
 }
@@ -97,23 +97,23 @@ const maxNesting = 64
 const maxFragments = { chain: 16, spreads: 1000 }
 
 /** Throws InvalidInput if brackets are nested too deeply. Scans tokens without recursion; leaves syntax errors to the parser. */
-export function refuseDeepQuery(query: string): void {
+export function rejectDeepQuery(query: string): void {
   if (deepestNesting(query) > maxNesting) throw invalidInput(`query: is nested deeper than ${maxNesting} brackets.`, 'query')
 }
 
 /** Rejects queries that would overload the parser or the validation rules. */
 export const limitQueries: Plugin = {
   onParse({ parseFn, setParseFn }) {
-    setParseFn((...query) => refuseStackOverflow(() => parseFn(...query) as DocumentNode))
+    setParseFn((...query) => rejectStackOverflow(() => parseFn(...query) as DocumentNode))
   },
   onValidate({ params, validateFn, setValidationFn }) {
-    refuseComplexFragments(params.documentAST as DocumentNode)
-    setValidationFn((...query) => refuseStackOverflow(() => validateFn(...query) as readonly GraphQLError[]))
+    rejectComplexFragments(params.documentAST as DocumentNode)
+    setValidationFn((...query) => rejectStackOverflow(() => validateFn(...query) as readonly GraphQLError[]))
   },
 }
 
 /** Runs a function whose recursion depth depends on its input. Throws InvalidInput on a stack overflow. */
-export function refuseStackOverflow<Result>(work: () => Result): Result {
+export function rejectStackOverflow<Result>(work: () => Result): Result {
   try {
     return work()
   } catch (error) {
@@ -122,7 +122,7 @@ export function refuseStackOverflow<Result>(work: () => Result): Result {
 }
 
 /** Throws InvalidInput if fragments are cyclic, chained too long or spread too often. Validation rules follow every spread. */
-export function refuseComplexFragments({ definitions }: DocumentNode): void {
+export function rejectComplexFragments({ definitions }: DocumentNode): void {
   const fragments = new Map(definitions.filter(isFragment).map((node) => [node.name.value, node]))
   const known = new Map<string, Expansion>()
   function expand(node: DefinitionNode, path: string[]): Expansion {

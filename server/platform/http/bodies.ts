@@ -10,7 +10,7 @@ import { openBodyLimit } from './failures.ts'
 import { maxBodyValues, scanJson } from './json-size.ts'
 
 /** Throws InvalidInput (415) if the headers announce a compressed body or a charset other than UTF-8 (RFC 9110 §15.5.16). */
-function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
+function rejectEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const encoding = headers['content-encoding']?.trim() || 'identity'
   if (encoding.toLowerCase() !== 'identity') throw encodedBody(encoding)
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8'
@@ -37,7 +37,7 @@ export async function isEmptyBody({ headers }: Pick<FastifyRequest, 'headers'>, 
  * @throws ApiError InvalidInput
  */
 export async function readBody(request: FastifyRequest, body: Readable, maxBytes: number): Promise<Buffer> {
-  refuseEncoded(request)
+  rejectEncoded(request)
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes)
   const chunks: Buffer[] = []
   let bytes = 0
@@ -98,7 +98,7 @@ export async function acceptForms(scope: FastifyInstance): Promise<void> {
     (request, bytes: Buffer, done) => void parseJson(request, textOfBody(bytes), done),
   )
   scope.addContentTypeParser('application/x-www-form-urlencoded', options, async (_request: FastifyRequest, bytes: Buffer) => formOf(bytes))
-  scope.addHook('preParsing', async (request) => refuseEncoded(request))
+  scope.addHook('preParsing', async (request) => rejectEncoded(request))
 }
 
 /** Parses a URL-encoded form. Throws InvalidInput unless its percent-decoded bytes are valid UTF-8. */
@@ -118,7 +118,7 @@ export async function acceptText(scope: FastifyInstance): Promise<void> {
     done(unsupportedMediaType('the file itself, not as a form, for example with curl --data-binary')),
   )
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) => textOfBody(bytes))
-  scope.addHook('preParsing', async (request) => refuseEncoded(request))
+  scope.addHook('preParsing', async (request) => rejectEncoded(request))
 }
 
 /** Accepts multipart forms and `application/octet-stream` on the routes of this scope, as streams, which the handler reads and limits. */

@@ -68,7 +68,7 @@ export function requireCsrf(request: FastifyRequest, keys: Keys, sessionId: stri
 }
 
 /** Throws if a page of another site sent the request. Command-line clients send neither header. */
-export function refuseForeignOrigin(request: FastifyRequest, serverUrl: string): void {
+export function rejectForeignOrigin(request: FastifyRequest, serverUrl: string): void {
   const { origin } = request.headers
   const own = publicUrl(request, serverUrl)
   const foreign = origin !== undefined && origin !== new URL(own).origin

@@ -1,11 +1,11 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import { raceConflict, isRefusedForMove, unavailable } from '../db/unavailable.ts'
+import { raceConflict, isRejectedForMove, unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyInterrupted, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../../errors.ts'
 import { noStore } from './caching/conditional.ts'
 import { closesAfterAnswer, stopDiscarding } from './discard.ts'
 import type { Log } from './log.ts'
-import { noteRefusal, type Refusal } from './request-log.ts'
+import { noteFailure, type LoggedFailure } from './request-log.ts'
 
 /** Maximum size of a JSON body in bytes. */
 export const bodyLimit = 1024 * 1024
@@ -46,8 +46,8 @@ export function sendFailure(
   envelope = defaultEnvelope,
 ): FastifyReply {
   const failure = known(error, request) ?? unavailable(error) ?? masked(log, error, request)
-  const refusal = refusalOf(failure, error)
-  if (refusal) noteRefusal(log, request, refusal)
+  const details = describeFailure(failure, error)
+  if (details) noteFailure(log, request, details)
   if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenges(failure, reply))
   if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
   if (closesAfterAnswer(request.raw)) reply.header('connection', 'close')
@@ -137,10 +137,10 @@ function known(error: unknown, request: FastifyRequest): ApiError | null {
 }
 
 /** Returns details for the log that the response omits: the cause of an ApiError, or the database error behind a 503. */
-export function refusalOf(failure: ApiError, error: unknown): Refusal | null {
+export function describeFailure(failure: ApiError, error: unknown): LoggedFailure | null {
   const { message, cause } = failure
   if (cause instanceof Error) return { level: 'error', reason: `${message} ${String(cause)}` }
-  if (!unavailable(error) || isRefusedForMove(error)) return null
+  if (!unavailable(error) || isRejectedForMove(error)) return null
   return { level: 'warning', reason: `${message} ${String(error)}` }
 }
 

@@ -57,7 +57,7 @@ const validHost = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i
  * value, or with a transfer coding other than `chunked`. Also rejects expectations other than `100-continue` (417). Without the listener and with
  * `requireHostHeader`, Node would respond itself, without the error envelope.
  */
-export function refuseAmbiguousRequests(app: FastifyInstance): void {
+export function rejectAmbiguousRequests(app: FastifyInstance): void {
   app.server.on('checkExpectation', (request, response) => void app.server.emit('request', request, response))
   app.addHook('onRequest', (request, _reply, done) => done(faultOf(request.raw)))
 }

@@ -8,7 +8,7 @@ export const maxBodyValues = 10_000
  * Throws if JSON is nested too deeply or has too many values, counting each array or object too. Scans the text once, without recursion.
  * @throws ApiError InvalidInput.
  */
-export function refuseLargeJson(text: string, maxValues = maxBodyValues): void {
+export function rejectLargeJson(text: string, maxValues = maxBodyValues): void {
   scanJson(text, maxValues)
 }
 

@@ -78,7 +78,7 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
   >
   return {
     use: (name, key) =>
-      inTurn(`${name} ${key}`, () => limiters[name].consume(key).then((state) => bucketOf(limiters[name].points, state), refuse)),
+      inTurn(`${name} ${key}`, () => limiters[name].consume(key).then((state) => bucketOf(limiters[name].points, state), throwRateLimited)),
     refund: async (name, key) => void (await limiters[name].reward(key)),
     collect: async () => {
       const { sql, values } = compile(db.deleteFrom(tableName).where('expire', '<', Date.now()))
@@ -115,16 +115,16 @@ export async function countFailures<Verdict>(
 export const addressKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 8 })
 
 /** Returns the fair queueing key of a caller: the user, or the network of an anonymous caller. */
-export const turnOf = ({ viewer, ip }: { viewer: { id: string } | null; ip: string }): string => viewer?.id ?? turnKey(ip)
+export const turnOf = ({ viewer, ip }: { viewer: { id: string } | null; ip: string }): string => viewer?.id ?? fairQueueKey(ip)
 
 /** Returns the fair queueing key of an address: IPv4, or the IPv6 /48, which providers assign to one customer. */
-export const turnKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 6 })
+export const fairQueueKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 6 })
 
 /** Returns the range within which a provider typically reassigns a customer's address: its /24, or its /48 for IPv6. */
 export const addressRange = (ip: string): string => network(ip, { ipv4: 3, ipv6: 6 })
 
 /** Returns an address and the ranges around it as keys: its /24 and /16, or its /48, /40 and /32 for IPv6. */
-export const networksOf = (ip: string): string[] => [turnKey(ip), network(ip, { ipv4: 3, ipv6: 5 }), network(ip, { ipv4: 2, ipv6: 4 })]
+export const networksOf = (ip: string): string[] => [fairQueueKey(ip), network(ip, { ipv4: 3, ipv6: 5 }), network(ip, { ipv4: 2, ipv6: 4 })]
 
 /** Returns the first bytes of an address as a key. IPv4-mapped IPv6 addresses are treated as IPv4. */
 function network(ip: string, bytes: { ipv4: number; ipv6: number }): string {
@@ -147,7 +147,7 @@ const bucketOf = (limit: number, { remainingPoints, msBeforeNext }: RateLimiterR
   resetAt: new Date(Date.now() + msBeforeNext),
 })
 
-function refuse(state: unknown): never {
+function throwRateLimited(state: unknown): never {
   if (state instanceof RateLimiterRes) throw rateLimited(Math.max(1, Math.ceil(state.msBeforeNext / 1000)))
   throw state
 }

@@ -10,7 +10,7 @@ declare module 'fastify' {
     /** All paths of the server, looked up independently of the method. */
     paths: Instance<HTTPVersion.V1>
     /** Hook for catch-all routes: responds with 405 if the path exists but does not support the request's method. */
-    refuseOtherMethod: onRequestHookHandler
+    rejectOtherMethod: onRequestHookHandler
   }
 }
 
@@ -20,27 +20,27 @@ type Path = { allow: readonly string[]; exists: (request: FastifyRequest) => boo
 type Options = { serverUrl: string; routerOptions: { maxParamLength: number; ignoreTrailingSlash: boolean } }
 
 /**
- * Rejects requests that match no route before their bodies are read: with 405 if the path supports other methods (see `refuseOtherMethods`),
+ * Rejects requests that match no route before their bodies are read: with 405 if the path supports other methods (see `rejectOtherMethods`),
  * otherwise with 404. Paths are kept in a separate table because a route for each missing method would make up most of the router.
  */
-export function refuseUnrouted(app: FastifyInstance, { serverUrl, routerOptions }: Options): void {
+export function rejectUnrouted(app: FastifyInstance, { serverUrl, routerOptions }: Options): void {
   app.decorate('paths', findMyWay(routerOptions))
-  const refuseOtherMethod: onRequestHookHandler = (request, reply, done) => {
+  const rejectOtherMethod: onRequestHookHandler = (request, reply, done) => {
     const path = pathOf(app, request)
     if (!path || path.allow.includes(request.method)) return done()
     const allow = path.allow.join(', ')
     reply.header('allow', allow)
     path.scope.errorHandler(Object.assign(methodNotAllowed(allow), { statusCode: 405 }), request, reply)
   }
-  app.decorate('refuseOtherMethod', refuseOtherMethod)
+  app.decorate('rejectOtherMethod', rejectOtherMethod)
   app.addHook('onRequest', function (request, reply, done) {
-    if (request.is404) refuseOtherMethod.call(this, request, reply, () => done(unknownAddress(serverUrl)))
+    if (request.is404) rejectOtherMethod.call(this, request, reply, () => done(unknownAddress(serverUrl)))
     else done()
   })
 }
 
 /** Responds with 405 to methods that a path does not support. If `path` is a pattern, `exists` decides whether the resource exists. */
-export function refuseOtherMethods(
+export function rejectOtherMethods(
   scope: FastifyInstance,
   path: string,
   has: readonly Method[],

@@ -45,10 +45,10 @@ export function logRequests(app: FastifyInstance, log: Log, options: Options = {
 }
 
 function writeText(log: Log, { request, status, ms }: RequestEnd): void {
-  const { operation, refusal } = request.remark ?? {}
-  const more = (operation ? ` ${operation}` : '') + (refusal ? ` failed: ${refusal.reason}` : '')
+  const { operation, failure } = request.remark ?? {}
+  const more = (operation ? ` ${operation}` : '') + (failure ? ` failed: ${failure.reason}` : '')
   const line = `${request.method} ${shownPath(request)} ${status} ${Math.round(ms)}ms ${request.ip || unknownAddress} ${request.id}${more}`
-  log[refusal?.level ?? 'info'](line)
+  log[failure?.level ?? 'info'](line)
 }
 
 /** Failed probes are always logged. */
@@ -121,9 +121,9 @@ type Remark = {
   /** Type of the GraphQL operation, and its name if it has one. */
   operation?: string
   /** Reason for an error that the response does not include. */
-  refusal?: Refusal
+  failure?: LoggedFailure
 }
-export type Refusal = { level: 'warning' | 'error'; reason: string }
+export type LoggedFailure = { level: 'warning' | 'error'; reason: string }
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -146,10 +146,10 @@ export const shownName = (name: string): string => (/svc_/i.test(name) ? '***' :
  * Adds the reason for an error to the log line of a request, unless it has one. If the line was already written because the client disconnected, logs
  * a separate line.
  */
-export function noteRefusal(log: Log, request: FastifyRequest, refusal: Refusal): void {
-  if (request.isLogged) log[refusal.level](`request ${request.id} failed: ${refusal.reason}`)
+export function noteFailure(log: Log, request: FastifyRequest, failure: LoggedFailure): void {
+  if (request.isLogged) log[failure.level](`request ${request.id} failed: ${failure.reason}`)
   request.remark ??= {}
-  request.remark.refusal ??= refusal
+  request.remark.failure ??= failure
 }
 
 /**
@@ -180,9 +180,9 @@ export function createJsonRequestWriter(app: FastifyInstance): (log: Log, end: R
   })
   return (log, { request, status, ms }) => {
     const { method, scope, ip, raw } = request
-    const { operation, refusal } = request.remark ?? {}
+    const { operation, failure } = request.remark ?? {}
     const path = shownPath(request)
-    log[refusal?.level ?? 'info'](`${method} ${path} ${status}`, {
+    log[failure?.level ?? 'info'](`${method} ${path} ${status}`, {
       requestId: request.id,
       userId: scope?.userId ?? null,
       tokenPrefix: scope?.tokenPrefix ?? null,
@@ -195,7 +195,7 @@ export function createJsonRequestWriter(app: FastifyInstance): (log: Log, end: R
       bytes: bytesOf.get(raw) ?? raw.socket.bytesWritten - (sent.get(raw.socket) ?? 0),
       queries: scope?.queries ?? 0,
       ...(operation !== undefined && { operation }),
-      ...(refusal && { reason: refusal.reason }),
+      ...(failure && { reason: failure.reason }),
     })
   }
 }

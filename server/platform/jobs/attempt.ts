@@ -3,7 +3,7 @@ import { conflict } from '../../errors.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { db } from '../db/query.ts'
 import { changeRows } from '../db/statements.ts'
-import { isRefusedForMove } from '../db/unavailable.ts'
+import { isRejectedForMove } from '../db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import type { Job } from './entity.ts'
 import { describeFailure, outageOf, type FailureLog } from './failure.ts'
@@ -64,7 +64,7 @@ export function attempt(context: Context, handler: Handler, held: ClaimedJob): A
 }
 
 function logRenewalFailure({ log, failures }: Context, { id, kind }: ClaimedJob, error: unknown): void {
-  if (isRefusedForMove(error)) return
+  if (isRejectedForMove(error)) return
   if (outageOf(error) !== null) failures.failed(kind, error, (text) => `job ${id}: cannot renew its lease: ${text}`)
   else log.warning(`job ${id}: cannot renew its lease: ${String(error)}`)
 }

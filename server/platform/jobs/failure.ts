@@ -24,18 +24,30 @@ const messageOf = (error: Error): string =>
 function isKnown(error: unknown): error is Error {
   if (error instanceof ApiError) return error.code !== 'InternalError'
   if (error instanceof ConfigError || error instanceof PermanentFailure) return true
-  return error instanceof Error && (unavailable(error) !== null || refusals.has(String((error as NodeJS.ErrnoException).code)))
+  return error instanceof Error && (unavailable(error) !== null || rejections.has(String((error as NodeJS.ErrnoException).code)))
 }
 
 /** Codes of known failures: unavailable storage, a full, failing or read-only disk, missing permissions, and too many open files. */
-const refusals = new Set(['STORAGE_AWAY', 'ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENOTCONN', 'EMFILE', 'ENFILE'])
+const rejections = new Set([
+  'STORAGE_AWAY',
+  'ENOSPC',
+  'EDQUOT',
+  'EROFS',
+  'EACCES',
+  'EPERM',
+  'EIO',
+  'ESTALE',
+  'ENOTCONN',
+  'EMFILE',
+  'ENFILE',
+])
 
 /** Returns a key for a known outage, equal for all work it affects, or null if the work itself failed. */
 export function outageOf(error: unknown): string | null {
   const away = error instanceof ApiError ? error : unavailable(error)
   if (away) return statusOf[away.code] === 503 ? away.message : null
   const code = String((error as NodeJS.ErrnoException | null)?.code)
-  return refusals.has(code) ? code : null
+  return rejections.has(code) ? code : null
 }
 
 export type FailureLog = {

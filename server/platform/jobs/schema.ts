@@ -2,6 +2,7 @@ import { encodeGlobalID } from '@pothos/plugin-relay'
 import { builder } from '../graphql/builder.ts'
 import { formerly } from '../graphql/former-schema.ts'
 import { connectionOf, done, payload } from '../graphql/payload.ts'
+import { newestByDefault } from '../graphql/types.ts'
 import { watch } from '../graphql/subscriptions.ts'
 import { Job, type JobState } from './entity.ts'
 import { type JobGroup, readJobGroups } from './backlog.ts'
@@ -55,6 +56,7 @@ builder.queryField('jobs', (t) =>
         state: t.arg({ type: JobStateEnum, description: 'Only jobs in this state.' }),
         kind: t.arg.string({ description: 'Only jobs of this kind.' }),
         subject: t.arg.string({ description: 'Only jobs with this subject.' }),
+        direction: t.arg(newestByDefault),
       },
       resolve: (_root, args, { em }) => {
         const { state, kind, subject } = args

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { isRefusedForMove } from '../db/unavailable.ts'
+import { isRejectedForMove } from '../db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { withMeter } from '../db/meter.ts'
 import { attempt, type Attempt, backOffMs } from './attempt.ts'
@@ -101,7 +101,7 @@ const pollName = 'looking for jobs'
 
 /** Logs a failed poll. Consecutive identical failures are logged once. */
 function logPollFailure({ failures }: Context, state: State, error: unknown): void {
-  if (isRefusedForMove(error)) return
+  if (isRejectedForMove(error)) return
   const { text } = describeFailure(error)
   if (text !== state.loggedFailure) failures.failed(pollName, error, () => `${pollName}: ${text}`)
   state.loggedFailure = text

@@ -127,7 +127,7 @@ export function explainProxyFailure(settings: ProxySettings, url: URL, error: un
   const fail = (reason: string) => new NotFetched(reason, { isTemporary: true, cause: error })
   if (code === 'ERR_PROXY_TUNNEL') {
     const [, status] = /: HTTP\/1\.[01] (\d{3})/.exec(error.message) ?? []
-    if (status === '407' || status === '401') return credentialsRefused(settings, url, proxy, Number(status))
+    if (status === '407' || status === '401') return credentialsRejected(settings, url, proxy, Number(status))
     if (status !== undefined) return fail(`${name} refused to connect to ${url.host} (status ${status})`)
     return fail(
       `${name} did not connect to ${url.host}: ${/timed out/.test(error.message) ? 'no answer in time' : 'it does not answer like an HTTP proxy'}`,
@@ -143,7 +143,7 @@ export function requireProxyAccess(settings: ProxySettings, url: URL, answer: In
   const proxy = url.protocol === 'http:' && (status === 407 || isTinyproxy(answer)) ? proxyFor(settings, url) : null
   if (!proxy) return
   answer.destroy()
-  throw credentialsRefused(settings, url, proxy, status)
+  throw credentialsRejected(settings, url, proxy, status)
 }
 
 /** Whether an answer is the rejection of a wrong password by Tinyproxy, which has status 401 instead of 407. */
@@ -151,7 +151,7 @@ const isTinyproxy = ({ statusCode, headers }: IncomingMessage): boolean =>
   statusCode === 401 && /^tinyproxy\b/i.test(String(headers.server))
 
 /** Returns the failure for rejected or missing credentials. */
-function credentialsRefused(settings: ProxySettings, url: URL, proxy: URL, status: number): NotFetched {
+function credentialsRejected(settings: ProxySettings, url: URL, proxy: URL, status: number): NotFetched {
   const what = proxyAuthorization(proxy) === null ? 'requires a user name and password' : 'does not accept the user name and password'
   return new NotFetched(`the proxy ${proxy.origin} ${what} (status ${status}): check ${variableFor(settings, url)}`, { isTemporary: true })
 }

@@ -15,7 +15,7 @@ export async function squarePicture(bytes: Buffer, fit: 'cover' | 'contain'): Pr
   if (!signatures.some((signature) => signature.test(bytes.toString('latin1', 0, 16)))) throw unreadable()
   const sharp = await loadSharp()
   return inTurn(async () => {
-    await refuseHuge(sharp(bytes, { limitInputPixels: false }))
+    await rejectHuge(sharp(bytes, { limitInputPixels: false }))
     const picture = sharp(bytes, { limitInputPixels: maxPixels, failOn: 'error' })
     return picture
       .autoOrient()
@@ -23,7 +23,7 @@ export async function squarePicture(bytes: Buffer, fit: 'cover' | 'contain'): Pr
       .timeout({ seconds: 20 })
       .png({ compressionLevel: 9 })
       .toBuffer()
-      .catch(refuse)
+      .catch(rejectPicture)
   })
 }
 
@@ -47,13 +47,13 @@ async function load() {
 }
 
 /** Checks the size in the picture's header, before any pixels are decoded. */
-async function refuseHuge(picture: Sharp): Promise<void> {
-  const { width, height } = await picture.metadata().catch(refuse)
+async function rejectHuge(picture: Sharp): Promise<void> {
+  const { width, height } = await picture.metadata().catch(rejectPicture)
   if (width * height > maxPixels) throw invalidInput(`file: has ${width} × ${height} pixels; at most 25 megapixels are accepted.`, 'file')
 }
 
 const unreadable = () => invalidInput('file: is not a PNG, JPEG or WebP picture that can be read.', 'file')
 
-function refuse(): never {
+function rejectPicture(): never {
   throw unreadable()
 }

@@ -3,7 +3,7 @@ import { rootFields } from '../graphql/caller-check.ts'
 import type { BinaryRoute, CallerRule, ErrorStatus, Route } from './route.ts'
 
 /** Name and description of each error status, for the API reference. */
-export const refusals = {
+export const rejections = {
   400: ['BadRequest', 'The request is malformed, or a value in it is not accepted. The message names it.'],
   401: ['Unauthorized', 'The credential is missing, invalid, expired or revoked.'],
   403: [
@@ -44,7 +44,7 @@ const rulesOf = (scopes: object) => Object.entries(scopes).map(([name, value]) =
 const loosestOf = (rules: CallerRule[]) => strictestFirst.filter((rule) => rules.includes(rule)).slice(-1)
 
 /** Returns OpenAPI's security requirements of an endpoint. `token` lists the required scope; `further` names additional schemes. */
-export function securityOf(rule: CallerRule, further: Record<string, boolean | undefined> = {}): object[] {
+export function securityRequirements(rule: CallerRule, further: Record<string, boolean | undefined> = {}): object[] {
   if (rule === 'open') return []
   if (rule === 'session') return [{ session: [] }]
   const scope = {
@@ -63,7 +63,7 @@ export function securityOf(rule: CallerRule, further: Record<string, boolean | u
 }
 
 /** Returns the error statuses of an endpoint: statuses implied by its properties, and statuses that it declares. */
-export function refusalsOf(route: Route | BinaryRoute, rule: CallerRule, extensions: readonly object[] = []): ErrorStatus[] {
+export function rejectionsOf(route: Route | BinaryRoute, rule: CallerRule, extensions: readonly object[] = []): ErrorStatus[] {
   const changes = route.method !== 'GET' || (route.kind === 'operation' && route.changesWith !== undefined)
   const has = (name: string) => extensions.some((one) => name in one)
   const isLimited = has('limit') || (route.kind === 'binary' && route.admit !== undefined)

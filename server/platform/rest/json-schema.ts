@@ -61,7 +61,7 @@ function limitsOf({ extensions }: GraphQLInputField): Json {
 const limitNames = new Set(['minimum', 'maximum', 'minLength', 'maxLength', 'maxItems'])
 
 /** Returns the JSON Schema of a route's response, derived from the fields that its operation selects and the route's options. */
-export function answerSchema(fields: readonly AnswerField[], { answer, required = {} }: Route): Json {
+export function responseSchema(fields: readonly AnswerField[], { answer, required = {} }: Route): Json {
   const isThere = (path: string) => path in required
   if (answer === ok) return { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'] }
   if (answer === undefined) return objectSchema(fields, '', isThere)

@@ -17,8 +17,8 @@ import { rootFields } from '../graphql/caller-check.ts'
 import { version } from '../config/version.ts'
 import { pubJson } from '../pub/listing.ts'
 import { cookieName } from '../http/cookies.ts'
-import { callerRule, refusals, refusalsOf, securityOf } from './documented-errors.ts'
-import { answerSchema, described, inputSchema, type Json, producedSchema, zodSchema } from './json-schema.ts'
+import { callerRule, rejections, rejectionsOf, securityRequirements } from './documented-errors.ts'
+import { responseSchema, described, inputSchema, type Json, producedSchema, zodSchema } from './json-schema.ts'
 import { compileOperation } from './operation.ts'
 import type { BinaryRoute, ErrorStatus, Route } from './route.ts'
 
@@ -91,14 +91,14 @@ const errorSchema = {
 const retryAfter = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } }
 
 /** Returns references to the shared error responses, and adds these responses to `used`. */
-function refusalResponses(route: Route | BinaryRoute, statuses: readonly ErrorStatus[], used: Map<string, Json>): Json {
+function rejectionResponses(route: Route | BinaryRoute, statuses: readonly ErrorStatus[], used: Map<string, Json>): Json {
   const own = route.kind === 'binary' && route.errorSchema ? zodSchema(route.errorSchema) : null
   const reference = { $ref: '#/components/schemas/Error' }
   const schema = own ? { anyOf: [own, reference] } : reference
   const content = { [route.pub ? pubJson : json]: { schema }, ...(route.kind === 'binary' && route.failurePage && { 'text/html': {} }) }
   const suffix = route.pub ? 'OfPub' : route.kind === 'binary' && route.failurePage ? 'OrPage' : ''
   const entries = ([...statuses, 'default'] as const).map((status) => {
-    const [name, description] = refusals[status]
+    const [name, description] = rejections[status]
     const response = { description, ...((status === 429 || status === 503) && { headers: retryAfter }), content }
     if (own) return [status, response]
     used.set(name + suffix, response)
@@ -113,18 +113,18 @@ function describeOperation(schema: GraphQLSchema, route: Route, used: Map<string
   const extensions = rootFields(schema, definition).map((field) => field.extensions)
   const { parameters, requestBody } = requestOf(schema, route, definition)
   const content = {
-    [route.pub ? pubJson : json]: { schema: answerSchema(fields, route) },
+    [route.pub ? pubJson : json]: { schema: responseSchema(fields, route) },
     ...Object.fromEntries((route.alternatives ?? []).map(({ type }) => [type, { schema: { type: 'string' } }])),
   }
   const further = typeof route.answer === 'object' && 'from' in route.answer ? (route.answer.statuses ?? {}) : {}
   return {
     summary: route.summary ?? '',
     operationId: operationId(route),
-    security: securityOf(rule, { uploadKey: route.identifyByKey !== undefined }),
+    security: securityRequirements(rule, { uploadKey: route.identifyByKey !== undefined }),
     ...(parameters.length && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {
-      ...refusalResponses(route, refusalsOf(route, rule, extensions), used),
+      ...rejectionResponses(route, rejectionsOf(route, rule, extensions), used),
       [route.status ?? 200]: { description: 'Done.', content },
       ...Object.fromEntries(Object.entries(further).map(([status, description]) => [status, { description, content }])),
     },
@@ -149,7 +149,7 @@ function requestOf(schema: GraphQLSchema, route: Route, definition: OperationDef
         in: 'query',
         required: node.type.kind === Kind.NON_NULL_TYPE,
         ...described(uses.get(name)),
-        schema: inputSchema(named as never),
+        schema: isInputObjectType(named) ? { type: 'string' } : inputSchema(named as never),
       })
   }
   const inBody = (name: string) => body?.getFields()[route.names?.[name] ?? name]
@@ -201,11 +201,11 @@ function describeBinary(schema: GraphQLSchema, route: BinaryRoute, used: Map<str
   return {
     summary: route.summary,
     operationId: operationId(route),
-    security: securityOf(route.access, { basic: route.basic, uploadKey: route.identifyByKey !== undefined }),
+    security: securityRequirements(route.access, { basic: route.basic, uploadKey: route.identifyByKey !== undefined }),
     ...(inPath.length + inQuery.length && { parameters: [...inPath, ...inQuery] }),
     ...(route.consumes && { requestBody: { required: true, content: Object.fromEntries(route.consumes.map((type) => [type, {}])) } }),
     responses: {
-      ...refusalResponses(route, refusalsOf(route, route.access), used),
+      ...rejectionResponses(route, rejectionsOf(route, route.access), used),
       ...Object.fromEntries(
         produces.map(([status, { description, type, schema: produced }]) => [
           status,

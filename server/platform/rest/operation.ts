@@ -112,7 +112,7 @@ export const valueAt = (data: Data, path: string): unknown =>
   path.split('.').reduce<unknown>((value, key) => (value as Data | null)?.[key] ?? null, data)
 
 function requireParts(data: Data, { required }: Route, context: Context): void {
-  for (const [path, refusal] of Object.entries(required ?? {})) if (valueAt(data, path) === null) throw refusal(context)
+  for (const [path, missing] of Object.entries(required ?? {})) if (valueAt(data, path) === null) throw missing(context)
 }
 
 type Page = { nodes: unknown[]; pageInfo: { hasNextPage: boolean; endCursor: string } }

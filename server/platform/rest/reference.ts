@@ -8,7 +8,7 @@ import { compressText } from '../http/caching/compression.ts'
 import { basePath, publicUrl } from '../http/public-url.ts'
 import type { Services } from '../../services.ts'
 import { describeRoutes, type RouteGroup } from './openapi.ts'
-import { refuseOtherMethods } from '../http/methods.ts'
+import { rejectOtherMethods } from '../http/methods.ts'
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -44,7 +44,7 @@ export async function mountReference(
   )
   app.get('/api/docs/start.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(start))
   for (const path of ['', '/openapi.json', '/schema.graphql', '/start.js', ...files.map((file) => `/assets/${file}`)])
-    refuseOtherMethods(app, `/api/docs${path}`, ['GET'])
+    rejectOtherMethods(app, `/api/docs${path}`, ['GET'])
   await app.register(fastifyStatic, {
     root: existsSync(built) ? built : dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json'))),
     prefix: '/api/docs/assets/',

@@ -15,10 +15,10 @@ import { acceptBytes } from '../http/bodies.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { prefers } from '../http/caching/conditional.ts'
 import { openBodyLimit, pubType } from '../http/failures.ts'
-import { requireBrowse, requireOwnAccount, requireScope, unauthenticated, refuseUselessCredential } from '../access/guards.ts'
+import { requireBrowse, requireOwnAccount, requireScope, unauthenticated, rejectUselessCredential } from '../access/guards.ts'
 import type { Services } from '../../services.ts'
 import { requireSetup } from '../access/setup-gate.ts'
-import { refuseOtherMethods } from '../http/methods.ts'
+import { rejectOtherMethods } from '../http/methods.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { type CompiledOperation, compileOperations, valueAt } from './operation.ts'
 import { type Alternative, type BinaryRoute, type Data, ok, type Route } from './route.ts'
@@ -78,7 +78,7 @@ export function mountRoutes(
     })
   }
   for (const [path, routes] of Map.groupBy(table, ({ path: address }) => address)) {
-    refuseOtherMethods(
+    rejectOtherMethods(
       app,
       path,
       routes.map(({ method }) => method),
@@ -102,7 +102,7 @@ function operationRoute(services: Services, operation: CompiledOperation, route:
   const admitted = new WeakMap<FastifyRequest, Context>()
   async function identify(request: FastifyRequest, reply: FastifyReply): Promise<Context> {
     const context = await contextOf(services, route, request, reply)
-    if (!route.anyCredential) refuseUselessCredential(context)
+    if (!route.anyCredential) rejectUselessCredential(context)
     return context
   }
   async function preParsing(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -151,7 +151,7 @@ function binaryRoute(services: Services, route: BinaryRoute, operation?: Compile
 }
 
 function answerBinary(route: BinaryRoute, operation: CompiledOperation | undefined, context: Context): Promise<unknown> {
-  if (!route.anyCredential) refuseUselessCredential(context)
+  if (!route.anyCredential) rejectUselessCredential(context)
   const run = async () => (operation ? operation.run(context) : {})
   const answer = () => hideMissingPackage(route, context, () => route.handler(context, run))
   if (route.access === 'ownAccount') requireOwnAccount(context)

@@ -129,14 +129,18 @@ function fromWord(type: GraphQLEnumType, value: unknown, path: string[]): string
   throw invalidValue(path, `must be one of ${words.join(', ')}`, value)
 }
 
+/** Converts a query parameter. An input type declares how it is made from a text as `extensions: { fromText }`. */
 function fromText(name: string, type: GraphQLInputType, value: unknown): unknown {
   if (Array.isArray(value)) throw invalidInput(`${name}: must be given only once.`, name)
-  const kind = String(getNamedType(type))
+  const named = getNamedType(type)
+  const { fromText: parse } = named.extensions as { fromText?: (text: string) => unknown }
+  if (parse && typeof value === 'string') return parse(value)
+  const kind = String(named)
   if (kind === 'Int' && typeof value === 'string') {
     if (/^-?\d{1,9}$/.test(value)) return Number(value)
     throw invalidValue([name], 'must be a whole number', value)
   }
-  if (isEnumType(getNamedType(type)) && typeof value === 'string') return within(getNamedType(type), value, [name])
+  if (isEnumType(named) && typeof value === 'string') return within(named, value, [name])
   if (kind === 'Boolean') {
     if (value === 'true' || value === 'false') return value === 'true'
     throw invalidValue([name], 'must be true or false', value)

@@ -18,7 +18,7 @@ export const localVolumes = (config: Places): { volume: Volume; folder: string }
 ]
 
 /** Returns the free space of the volume that contains a folder, in bytes. */
-export async function freeBytesAt(folder: string): Promise<number> {
+export async function readFreeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await reads(() => statfs(folder))
   return bavail * bsize
 }
@@ -30,7 +30,7 @@ export async function freeBytesAt(folder: string): Promise<number> {
 export async function requireFreeSpace(config: Places & Pick<Config, 'MIN_FREE_BYTES'>, only?: Volume): Promise<void> {
   for (const { volume, folder } of localVolumes(config)) {
     if (only !== undefined && volume !== only) continue
-    const free = await freeBytesAt(folder).catch((error: unknown) => {
+    const free = await readFreeBytes(folder).catch((error: unknown) => {
       throw storageAway(error)
     })
     if (free < config.MIN_FREE_BYTES) throw lowSpace(`${free} bytes are free at ${folder}, fewer than MIN_FREE_BYTES`)

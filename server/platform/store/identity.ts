@@ -19,7 +19,7 @@ type DatabaseSide = { id: string | null; archives: string[] }
  * exist.
  * @throws ConfigError with the remedy.
  */
-export async function refuseNewDatabaseForArchives(place: Place, look: () => Promise<BlobStore | null>): Promise<void> {
+export async function rejectNewDatabaseForArchives(place: Place, look: () => Promise<BlobStore | null>): Promise<void> {
   if (place.DB_BACKEND === 'postgres' || existsSync(place.SQLITE_PATH)) return
   await requireMatch({ id: null, archives: [] }, await look(), place)
 }
@@ -28,7 +28,7 @@ export async function refuseNewDatabaseForArchives(place: Place, look: () => Pro
  * Rejects a store that belongs to another database, before anything is written. `blobs` is null if the store does not exist yet.
  * @throws ConfigError with the remedy.
  */
-export async function refuseForeignStore(orm: MikroORM, blobs: BlobStore | null, place: Place): Promise<void> {
+export async function rejectForeignStore(orm: MikroORM, blobs: BlobStore | null, place: Place): Promise<void> {
   await requireMatch(await readDatabase(orm), blobs, place)
 }
 
@@ -43,7 +43,7 @@ export async function joinStore(em: EntityManager, blobs: BlobStore, place: Plac
   // Another instance may store its id first. That id is used then.
   const id = known ?? (await lockSetting(em, { key: storeId.key, schema: z.string(), initial: randomUUID() }))
   // An empty store may be claimed from another database that has no archives either. The other database is rejected from then on.
-  if ((await blobs.identify(id, { replace: known === null && marked !== null })) !== id) throw refusal('other', place)
+  if ((await blobs.identify(id, { replace: known === null && marked !== null })) !== id) throw storeMismatch('other', place)
 }
 
 /**
@@ -59,11 +59,11 @@ export async function adoptStore(em: EntityManager, blobs: BlobStore, record: (e
 }
 
 /** Returns the id that the database shares with its store, or null if it has none. */
-export const databaseId = (em: EntityManager): Promise<string | null> => readSettingIn(em, storeId)
+export const readStoreId = (em: EntityManager): Promise<string | null> => readSettingIn(em, storeId)
 
 /** Returns whether the store still belongs to this database. */
 export async function isOwnStore(em: EntityManager, blobs: BlobStore): Promise<boolean> {
-  const id = await databaseId(em)
+  const id = await readStoreId(em)
   return id !== null && (await blobs.identity()) === id
 }
 
@@ -75,7 +75,7 @@ const sampleSize = 20
 
 async function requireMatch(database: DatabaseSide, blobs: BlobStore | null, place: Place): Promise<void> {
   const problem = await findMismatch(database, blobs)
-  if (problem) throw refusal(problem, place)
+  if (problem) throw storeMismatch(problem, place)
 }
 
 /** Returns the reason why a database and a store do not match, or null if they do. */
@@ -120,7 +120,7 @@ type Problem = 'other' | 'emptyDatabase' | 'emptyStore' | 'strange' | 'unfinishe
 type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'> & StoreConfig
 
 /** Returns the error for a mismatch, with the remedy. */
-export function refusal(problem: Problem, place: Place): ConfigError {
+export function storeMismatch(problem: Problem, place: Place): ConfigError {
   const [store, database] = [`the archive store ${nameOfStore(place)}`, nameOfDatabase(place)]
   if (problem === 'unfinished')
     return new ConfigError([

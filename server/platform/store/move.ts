@@ -4,7 +4,7 @@ import { db } from '../db/query.ts'
 import { readRow, rowsById } from '../db/statements.ts'
 import { conflict } from '../../errors.ts'
 import { filterOrphaned } from './collect.ts'
-import { databaseId } from './identity.ts'
+import { readStoreId } from './identity.ts'
 import { type Fault, faultOf, forEachConcurrently, storeBytes } from './transfer.ts'
 
 /** The source and destination of a move, and whether documentation is moved as well. */
@@ -37,7 +37,7 @@ export async function moveBlobs(context: Context, report: (progress: MoveProgres
 
 /** Returns the id of the database, and whether the destination has that id already: after a completed move, or after a server has used it. */
 async function requireOwn({ em, from, to }: Context): Promise<{ id: string; isComplete: boolean }> {
-  const [id, source, destination] = [await databaseId(em), await from.identity(), await to.identity()]
+  const [id, source, destination] = [await readStoreId(em), await from.identity(), await to.identity()]
   if (id === null || source !== id) throw conflict('The store to copy from does not belong to this database. Nothing was copied.')
   if (destination !== null && destination !== id) throw conflict('The store to copy to belongs to another database. Nothing was copied.')
   return { id, isComplete: destination === id }

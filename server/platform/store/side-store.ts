@@ -6,8 +6,8 @@ import type { Config } from '../config/config.ts'
 import { db, type Query, type Tables } from '../db/query.ts'
 import type { Services } from '../../services.ts'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
-import { isRefusedForMove } from '../db/unavailable.ts'
-import { freeBytesAt } from './health.ts'
+import { isRejectedForMove } from '../db/unavailable.ts'
+import { readFreeBytes } from './health.ts'
 import { openBlobs } from './open.ts'
 
 declare module '../../services.ts' {
@@ -45,7 +45,7 @@ export function sideTable(table: SideTable, { folder, what }: { folder: string; 
     try {
       await changeRows(database.fork(), update)
     } catch (error) {
-      if (!isRefusedForMove(error)) log.warning(`${what} could not be updated: ${String(error)}`)
+      if (!isRejectedForMove(error)) log.warning(`${what} could not be updated: ${String(error)}`)
     }
   }
 
@@ -88,7 +88,7 @@ const openSideStore = (config: Config, folder: string): Promise<BlobStore> =>
 
 /** Whether the disk of the archive store has enough free space. A cache must not take the space of archives. */
 export const hasSpace = async (config: Config): Promise<boolean> =>
-  config.BLOB_BACKEND !== 'filesystem' || (await freeBytesAt(config.BLOB_PATH)) >= config.MIN_FREE_BYTES
+  config.BLOB_BACKEND !== 'filesystem' || (await readFreeBytes(config.BLOB_PATH)) >= config.MIN_FREE_BYTES
 
 /** Stores content at its address and returns its SHA-256. */
 export async function storeContent(blobs: BlobStore, content: Buffer): Promise<string> {

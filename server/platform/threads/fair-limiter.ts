@@ -16,10 +16,10 @@ type LimiterOptions = Bounds & {
   /** Shares the running calls, too. Without it, one key may have all of them. */
   sharing?: Sharing
   /** Creates the error for rejected calls. `seconds` estimates the time until the queue is empty. */
-  refusal?: (seconds: number) => Error
+  rejection?: (seconds: number) => Error
 }
 type Caller = { key: string; sources: readonly string[] }
-type Waiting = Caller & { start: () => void; refuse: () => void }
+type Waiting = Caller & { start: () => void; fail: () => void }
 type IsFree = (key: string) => boolean
 
 /**
@@ -39,14 +39,14 @@ export type FairLimiter = ReturnType<typeof createFairLimiter>
  * Returns a limiter that runs at most `atOnce` calls concurrently. The next call is taken from the key, such as the caller's network, with the fewest
  * running calls; equal keys take turns, and so do the open and the reserved lane. In a full lane, a new call replaces the newest call of the key with
  * the most waiting calls if its own key has fewer; with `newcomersFirst`, a call whose sources had the most recent calls, chosen at random among
- * equals, unless its own had more. Otherwise, it is rejected. @throws the error of `refusal`, by default ApiError RateLimitExceeded.
+ * equals, unless its own had more. Otherwise, it is rejected. @throws the error of `rejection`, by default ApiError RateLimitExceeded.
  */
 export function createFairLimiter(options: LimiterOptions) {
-  const { atOnce, reserved = 0, newcomersFirst = false, sharing, maxWaitMs, refusal = rateLimited, ...bounds } = options
+  const { atOnce, reserved = 0, newcomersFirst = false, sharing, maxWaitMs, rejection = rateLimited, ...bounds } = options
   const lanes = openLanes(bounds, reserved, newcomersFirst ? countRecentCalls() : undefined)
   const places = openPlaces(atOnce, sharing)
   let usualMs = 250
-  const noPlace = () => refusal(Math.max(1, Math.ceil(((lanes.length() + places.busy()) / atOnce) * (usualMs / 1000))))
+  const noPlace = () => rejection(Math.max(1, Math.ceil(((lanes.length() + places.busy()) / atOnce) * (usualMs / 1000))))
   function end(key: string): void {
     places.add(key, -1)
     for (let next = lanes.next(places); next; next = lanes.next(places)) {
@@ -66,7 +66,7 @@ export function createFairLimiter(options: LimiterOptions) {
     }
   }
   return Object.assign(inTurn, {
-    /** Checks in advance whether a call with this key would be rejected. @throws the error of `refusal` if so. */
+    /** Checks in advance whether a call with this key would be rejected. @throws the error of `rejection` if so. */
     requirePlace(key: string, { lane = 'open', sources = [key] }: Place = {}): void {
       if (!places.isFree(key) && !lanes[lane].wouldAdd({ key, sources })) throw noPlace()
     },
@@ -120,12 +120,12 @@ function openLanes(bounds: Bounds, reserved: number, recent: RecentCalls | undef
 
 function waitIn(queue: ReturnType<typeof openQueue>, caller: Caller, noPlace: () => Error, maxMs?: number): Promise<void> {
   return new Promise((start, reject) => {
-    const one = { ...caller, start, refuse: () => reject(noPlace()) }
+    const one = { ...caller, start, fail: () => reject(noPlace()) }
     function giveUp(): void {
       queue.remove(one)
-      one.refuse()
+      one.fail()
     }
-    if (!queue.add(one)) one.refuse()
+    if (!queue.add(one)) one.fail()
     else if (maxMs !== undefined) setTimeout(giveUp, maxMs).unref()
   })
 }
@@ -195,7 +195,7 @@ function openQueue({ waiting, waitingPerKey }: Bounds, recent: RecentCalls | und
       if (!hasPlace(one)) return false
       const other = length < waiting ? undefined : replaceable(one)
       if (other) remove(other)
-      other?.refuse()
+      other?.fail()
       length++
       lines.set(one.key, [...lineOf(one.key), one])
       return true

@@ -41,7 +41,7 @@ export function openTaskQueue(module: URL, options: Options): TaskQueue {
   const { threads = availableParallelism() > 2 ? 2 : 1, deadlineMs, idleMs, heapMb, newHeapMb = 16, full, failed, ...bounds } = options
   const memory = { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: newHeapMb }
   const askThread = openThreadPool(module, { deadlineMs, idleMs, memory })
-  const takeTurn = createFairLimiter({ atOnce: threads, ...bounds, refusal: () => serviceUnavailable(full, 5) })
+  const takeTurn = createFairLimiter({ atOnce: threads, ...bounds, rejection: () => serviceUnavailable(full, 5) })
   const ask: Ask = (task, transfer) =>
     askThread(task, transfer).catch((cause: unknown) => {
       if (failed === undefined || (cause instanceof ThreadFailed && cause.wasAtWork)) throw cause

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApiError } from '../../errors.ts'
-import { refuseLargeJson } from '../../platform/http/json-size.ts'
+import { rejectLargeJson } from '../../platform/http/json-size.ts'
 import { type Affected, affectedPackages, eventsOf, maxValues, moment, type Osv, osv, parseWith, pub, webAddress } from './osv.ts'
 import { hasUnknownSeverity } from './severity.ts'
 
@@ -41,7 +41,7 @@ function readOne(entry: unknown, name: string): Osv | string {
     key === 'ecosystem' && typeof value === 'string' && /^pub(:.*)?$/i.test(value) ? pub : (value ?? undefined),
   )
   try {
-    refuseLargeJson(text, maxValues)
+    rejectLargeJson(text, maxValues)
   } catch (error) {
     return error instanceof ApiError ? error.message : String(error)
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApiError, invalidInput } from '../../errors.ts'
-import { refuseLargeJson } from '../../platform/http/json-size.ts'
+import { rejectLargeJson } from '../../platform/http/json-size.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { compareParsed, known, parseVersion, type Version } from '../../platform/pub/version.ts'
 
@@ -75,7 +75,7 @@ export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filt
 export function parseAdvisories(text: string): Osv[] {
   let json: unknown
   try {
-    refuseLargeJson(text, maxValues)
+    rejectLargeJson(text, maxValues)
     json = withoutNulls(JSON.parse(text))
   } catch (error) {
     throw invalidInput(error instanceof ApiError ? `osv: ${error.message}` : 'osv: is not valid JSON.', 'osv')

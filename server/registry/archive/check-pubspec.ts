@@ -4,7 +4,7 @@ import { hasCredentials, type HostedRules, isOwnUrl, webUrl } from '../../platfo
 import { nameFault } from '../../platform/pub/package-name.ts'
 import { fitsClient, maxVersionLength, parseVersion } from '../../platform/pub/version.ts'
 import { checkDependencies } from './dependencies.ts'
-import { quoted, refuse } from './refuse.ts'
+import { quoted, rejectArchive } from './reject.ts'
 import { type Json, type JsonObject, readYaml } from './yaml.ts'
 
 const text = z.string('must be text')
@@ -100,11 +100,11 @@ export type CheckedPubspec = { document: JsonObject; screenshots: { path: string
  */
 export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
   const document = readYaml(text, 'pubspec.yaml')
-  refuseCredentials(document, [])
+  rejectCredentials(document, [])
   const parsed = pubspecSchema.safeParse(document)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    return refuse(`pubspec.yaml: ${issue?.path.join('.').slice(0, 200)} ${issue?.message}.`)
+    return rejectArchive(`pubspec.yaml: ${issue?.path.join('.').slice(0, 200)} ${issue?.message}.`)
   }
   const fields = parsed.data
   checkPublishTo(fields.publish_to, rules)
@@ -117,14 +117,14 @@ export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
  * Rejects URLs with credentials in any field, because the whole pubspec is served to all readers. The message omits the URL because messages are
  * logged.
  */
-function refuseCredentials(value: Json, path: string[]): void {
+function rejectCredentials(value: Json, path: string[]): void {
   if (typeof value === 'object' && value !== null)
     for (const [key, each] of Object.entries(value)) {
-      refuseCredentials(key, path)
-      refuseCredentials(each, [...path, key])
+      rejectCredentials(key, path)
+      rejectCredentials(each, [...path, key])
     }
   else if (typeof value === 'string' && hasCredentials(value))
-    refuse(
+    rejectArchive(
       `pubspec.yaml: ${path.join('.').slice(0, 200)} has a URL with a user name or password, which every reader could see. Remove the part before the @.`,
     )
 }
@@ -132,6 +132,8 @@ function refuseCredentials(value: Json, path: string[]): void {
 function checkPublishTo(publishTo: string | null | undefined, rules: HostedRules) {
   const { serverUrl } = rules
   if (publishTo === null || publishTo === undefined) return
-  if (publishTo === 'none') refuse(`pubspec.yaml: publish_to is none, which forbids publishing. Remove it or set it to ${serverUrl}.`)
-  if (!isOwnUrl(publishTo, rules)) refuse(`pubspec.yaml: publish_to is ${quoted(publishTo)}, not this server. Set it to ${serverUrl}.`)
+  if (publishTo === 'none')
+    rejectArchive(`pubspec.yaml: publish_to is none, which forbids publishing. Remove it or set it to ${serverUrl}.`)
+  if (!isOwnUrl(publishTo, rules))
+    rejectArchive(`pubspec.yaml: publish_to is ${quoted(publishTo)}, not this server. Set it to ${serverUrl}.`)
 }

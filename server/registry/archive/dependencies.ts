@@ -1,7 +1,7 @@
 import { parseConstraint } from '../../platform/pub/constraint.ts'
 import { isAllowedHost, isOwnUrl, normalHostedUrl, type HostedRules } from '../../platform/pub/hosted-url.ts'
 import { nameFault } from '../../platform/pub/package-name.ts'
-import { quoted, refuse } from './refuse.ts'
+import { quoted, rejectArchive } from './reject.ts'
 import { isObject, type Json, type JsonObject } from './yaml.ts'
 
 /** A dependency declared in a pubspec. `hostedUrl` is null for the client's default registry. `sdk` is the name of the SDK for `source: 'sdk'`. */
@@ -43,7 +43,7 @@ export function checkDependencies(
   rules: HostedRules,
 ): void {
   for (const [name, spec] of Object.entries(listed ?? {})) {
-    const fail: Fail = (fault) => refuse(`pubspec.yaml: ${field}.${name.slice(0, 100)} ${fault}`)
+    const fail: Fail = (fault) => rejectArchive(`pubspec.yaml: ${field}.${name.slice(0, 100)} ${fault}`)
     if (!/^[A-Za-z_]\w{0,63}$/.test(name)) fail('is not a package name. Use letters, digits and underscores.')
     if (name === packageName) fail('is the package itself. Remove it.')
     const origin = checkForm(name, spec, fail)

@@ -31,12 +31,12 @@ export function pickExample(candidates: readonly TextFile[], packageName: string
  * Decodes content in UTF-8 or UTF-16 and truncates it to `limit` bytes at a character boundary. Invalid sequences, and NUL (which PostgreSQL cannot store), become
  * U+FFFD.
  */
-export function textOf(content: Buffer, limit: number): string {
+export function decodeText(content: Buffer, limit: number): string {
   const wide = utf16Of(content)
   return wide ? storable(wide.decode(content.subarray(0, 2 * limit)), limit) : utf8Of(content, limit)
 }
 
-/** Like `textOf`, for content that is always in UTF-8, such as Dart source. */
+/** Like `decodeText`, for content that is always in UTF-8, such as Dart source. */
 export const utf8Of = (content: Buffer, limit: number): string => storable(decoder.decode(truncateUtf8(content, limit)), limit)
 
 function storable(decoded: string, limit: number): string {

@@ -1,5 +1,5 @@
 import { createInflateRaw, crc32, inflateRawSync, type InflateRaw } from 'node:zlib'
-import { refuse } from './refuse.ts'
+import { rejectArchive } from './reject.ts'
 
 type Chunks = AsyncIterable<Buffer>
 
@@ -40,9 +40,9 @@ export function gzipStages(): GzipStages {
  * as the stages.
  */
 export function unzipWhole(file: Buffer, limit: number): Buffer | null {
-  if (file.length === 0) refuse(empty)
+  if (file.length === 0) rejectArchive(empty)
   const start = headerLength(file)
-  if (start === null || file.length - start < trailerLength) refuse(truncated)
+  if (start === null || file.length - start < trailerLength) rejectArchive(truncated)
   const deflated = file.subarray(start, -trailerLength)
   const inflated = inflateWhole(deflated, limit)
   if (inflated)
@@ -65,9 +65,9 @@ function inflateWhole(deflated: Buffer, limit: number): { content: Buffer; bytes
 type WithInfo = { buffer: Buffer; engine: { bytesWritten: number } }
 
 function checkEnd(bytesRead: number, bytes: number, trailer: Buffer, checksum: number, size: number): void {
-  if (bytesRead !== bytes) refuse('The archive has data after the end of its gzip stream. Pack it again, as one .tar.gz file.')
+  if (bytesRead !== bytes) rejectArchive('The archive has data after the end of its gzip stream. Pack it again, as one .tar.gz file.')
   if (trailer.readUInt32LE(0) !== checksum || trailer.readUInt32LE(4) !== size % 2 ** 32)
-    refuse('The archive is damaged: its gzip checksum does not match. Upload it again.')
+    rejectArchive('The archive is damaged: its gzip checksum does not match. Upload it again.')
 }
 
 /** Returns whether an error is zlib's error for invalid input data. */
@@ -93,7 +93,7 @@ async function* withoutHeader(source: Chunks): Chunks {
       start = null
     }
   }
-  if (start !== null) refuse(start.length === 0 ? empty : truncated)
+  if (start !== null) rejectArchive(start.length === 0 ? empty : truncated)
 }
 
 /** Passes all but the last eight bytes through, and reports those at the end. */
@@ -105,7 +105,7 @@ async function* withoutTrailer(source: Chunks, onTrailer: (trailer: Buffer) => v
     held = all.subarray(cut)
     if (cut > 0) yield all.subarray(0, cut)
   }
-  if (held.length < trailerLength) refuse(truncated)
+  if (held.length < trailerLength) rejectArchive(truncated)
   onTrailer(held)
 }
 
@@ -113,16 +113,16 @@ async function* withoutTrailer(source: Chunks, onTrailer: (trailer: Buffer) => v
 function headerLength(start: Buffer): number | null {
   const magic = [0x1f, 0x8b, 8]
   if (magic.some((byte, index) => index < start.length && start[index] !== byte))
-    refuse('The uploaded file is not a gzip archive. Upload a .tar.gz file.')
+    rejectArchive('The uploaded file is not a gzip archive. Upload a .tar.gz file.')
   if (start.length < 10) return null
   const flags = start[3] ?? 0
-  if (flags & 0xe0) refuse('The uploaded file is not a gzip archive: reserved header flags are set.')
+  if (flags & 0xe0) rejectArchive('The uploaded file is not a gzip archive: reserved header flags are set.')
   let end: number | null = 10
   if (flags & 4) end = start.length < 12 ? null : 12 + start.readUInt16LE(10)
   if (flags & 8) end = afterZero(start, end)
   if (flags & 16) end = afterZero(start, end)
   if (flags & 2 && end !== null) end += 2
-  if ((end ?? start.length) > maxHeader) refuse('The gzip header of the archive is too long. Pack it with `dart pub publish`.')
+  if ((end ?? start.length) > maxHeader) rejectArchive('The gzip header of the archive is too long. Pack it with `dart pub publish`.')
   return end !== null && end <= start.length ? end : null
 }
 

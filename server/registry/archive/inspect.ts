@@ -4,7 +4,7 @@ import { checkPubspec, type CheckedPubspec } from './check-pubspec.ts'
 import { pickExample, type TextFile } from './documents.ts'
 import { describePubspec, type Pubspec } from './pubspec.ts'
 import { readArchive, type ArchiveContents, type ArchiveLimits } from './read.ts'
-import { quoted, refuse } from './refuse.ts'
+import { quoted, rejectArchive } from './reject.ts'
 import type { JsonObject } from './yaml.ts'
 
 /** The contents of an archive that publishing needs. */
@@ -43,9 +43,10 @@ function checkScreenshots(screenshots: CheckedPubspec['screenshots'], { files }:
   const sizes = new Map(files.map(({ path, size }) => [path, size]))
   for (const { path } of screenshots) {
     const size = sizes.get(path.replace(/^(?:\.\/)+/, ''))
-    if (size === undefined) refuse(`pubspec.yaml: the screenshot ${quoted(path)} is not in the archive. Add the file or remove the entry.`)
+    if (size === undefined)
+      rejectArchive(`pubspec.yaml: the screenshot ${quoted(path)} is not in the archive. Add the file or remove the entry.`)
     if (size > maxScreenshot)
-      refuse(
+      rejectArchive(
         `pubspec.yaml: the screenshot ${quoted(path)} is larger than ${maxScreenshot} bytes, which is the limit. Reduce the image size.`,
       )
   }

@@ -1,23 +1,23 @@
-import { escaped, refuse } from './refuse.ts'
+import { escaped, rejectArchive } from './reject.ts'
 
 /**
  * Normalizes the path of an archive entry: no `./`, no double or trailing slashes, '' for the root. Throws `PackageRejected` for a path that leaves
  * the archive or is invalid on some operating systems.
  */
 export function plainPath(raw: string): string {
-  if (raw === '') refuse('The archive has an entry without a name. Pack it with `dart pub publish`.')
+  if (raw === '') rejectArchive('The archive has an entry without a name. Pack it with `dart pub publish`.')
   const broken = faults.find(([pattern]) => pattern.test(raw))
-  if (broken) refuse(`The archive has the path ${escaped(raw)}, ${broken[1]}`)
+  if (broken) rejectArchive(`The archive has the path ${escaped(raw)}, ${broken[1]}`)
   const segments = raw.split('/').filter((segment) => segment !== '' && segment !== '.')
   for (const segment of segments) {
     const unfit = forbiddenNames.find(([pattern]) => pattern.test(segment))
-    if (unfit) refuse(`The archive has the path ${escaped(raw)}, ${unfit[1]}`)
+    if (unfit) rejectArchive(`The archive has the path ${escaped(raw)}, ${unfit[1]}`)
   }
   if (segments.some((segment) => Buffer.byteLength(segment) > maxSegment))
-    refuse(`The archive has the path ${escaped(raw)} with a name longer than ${maxSegment} bytes. Shorten it.`)
+    rejectArchive(`The archive has the path ${escaped(raw)} with a name longer than ${maxSegment} bytes. Shorten it.`)
   const path = segments.join('/')
   if (Buffer.byteLength(path) > maxPath)
-    refuse(`The archive has the path ${escaped(raw)}, which is longer than ${maxPath} bytes. Shorten it.`)
+    rejectArchive(`The archive has the path ${escaped(raw)}, which is longer than ${maxPath} bytes. Shorten it.`)
   return path
 }
 
@@ -92,20 +92,21 @@ function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
     return true
   }
   if (known.path !== path)
-    refuse(
+    rejectArchive(
       `The archive has both ${escaped(known.path)} and ${escaped(path)}, which are the same file on systems that ignore case. Rename one.`,
     )
   if ((known.kind === 'file') !== (kind === 'file'))
-    refuse(`The archive has ${escaped(path)} both as a file and as a directory. Rename one.`)
-  if (kind !== 'implied' && known.kind !== 'implied') refuse(`The archive has ${escaped(path)} twice. Pack it with \`dart pub publish\`.`)
+    rejectArchive(`The archive has ${escaped(path)} both as a file and as a directory. Rename one.`)
+  if (kind !== 'implied' && known.kind !== 'implied')
+    rejectArchive(`The archive has ${escaped(path)} twice. Pack it with \`dart pub publish\`.`)
   if (kind === 'directory') known.kind = kind
   return false
 }
 
 function checkLimits({ met, characters, limits }: ArchiveTree) {
-  if (met.size > limits.entries) refuse(`The archive has more than ${limits.entries} files and directories, which is the limit.`)
+  if (met.size > limits.entries) rejectArchive(`The archive has more than ${limits.entries} files and directories, which is the limit.`)
   if (characters > limits.pathCharacters)
-    refuse(`The paths in the archive have more than ${limits.pathCharacters} characters in total, which is the limit. Shorten them.`)
+    rejectArchive(`The paths in the archive have more than ${limits.pathCharacters} characters in total, which is the limit. Shorten them.`)
 }
 
 function parentOf(path: string): string | null {

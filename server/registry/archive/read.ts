@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { packageRejected } from '../../errors.ts'
-import { documentRank, mayBeExample, type RootDocument, rootDocuments, type TextFile, textOf } from './documents.ts'
+import { documentRank, mayBeExample, type RootDocument, rootDocuments, type TextFile, decodeText } from './documents.ts'
 import { gzipStages, isBrokenDeflate, unzipWhole } from './gzip.ts'
 import { addPath, type ArchiveFile, archiveTree, type ArchiveTree, plainPath } from './path.ts'
-import { quoted, refuse } from './refuse.ts'
+import { quoted, rejectArchive } from './reject.ts'
 import { checkTarChunk, checkTarEnd, type TarEntry, tarFraming, type TarFraming, unpackTar } from './tar.ts'
 
 /** Archive limits; sizes in bytes. `exampleBytes` limits all example candidates together, which are kept until the package name is known. */
@@ -102,9 +102,9 @@ async function* checkedChunks(framing: TarFraming, chunks: AsyncIterable<Buffer>
 function visit(tree: ArchiveTree, { path: raw, type, size }: TarEntry, visitor: FileVisitor) {
   const path = plainPath(raw)
   if (type !== 'file' && type !== 'directory')
-    refuse(`The archive has ${quoted(path)} as a ${type}. Only files and directories are allowed.`)
+    rejectArchive(`The archive has ${quoted(path)} as a ${type}. Only files and directories are allowed.`)
   if (type === 'file' && (path === '' || raw.endsWith('/')))
-    refuse(`The archive has ${quoted(raw)} as a file. Pack it with \`dart pub publish\`.`)
+    rejectArchive(`The archive has ${quoted(raw)} as a file. Pack it with \`dart pub publish\`.`)
   addPath(tree, path, type)
   return type === 'directory' ? undefined : visitor({ path, size })
 }
@@ -113,7 +113,7 @@ function consumerFor(reading: Reading, { path, size }: ArchiveFile) {
   reading.files.push({ path, size })
   const { manifestBytes, documentBytes, exampleBytes } = reading.limits
   if (path === manifestName) {
-    if (size > manifestBytes) refuse(`pubspec.yaml is larger than ${manifestBytes} bytes, which is the limit. Shorten it.`)
+    if (size > manifestBytes) rejectArchive(`pubspec.yaml is larger than ${manifestBytes} bytes, which is the limit. Shorten it.`)
     return (chunk: Uint8Array) => void reading.manifest.push(Buffer.from(chunk))
   }
   for (const kind of rootDocuments) {
@@ -141,7 +141,7 @@ function keep(kept: Kept, limit: number) {
 }
 
 function finish({ limits, files, manifest, documents, examples }: Reading): ArchiveContents {
-  const document = (kept: Kept): TextFile => ({ path: kept.path, text: textOf(Buffer.concat(kept.chunks), limits.documentBytes) })
+  const document = (kept: Kept): TextFile => ({ path: kept.path, text: decodeText(Buffer.concat(kept.chunks), limits.documentBytes) })
   const found = (kind: RootDocument) => {
     const kept = documents.get(kind)
     return kept ? document(kept) : null
@@ -157,15 +157,15 @@ export const manifestName = 'pubspec.yaml'
  * Returns the manifest's text. Throws `PackageRejected` if it is not UTF-8, or if it is missing; the message then names a misplaced or misnamed file.
  */
 export function manifestIn(files: readonly ArchiveFile[], content: Buffer): string {
-  if (files.length === 0) refuse('The archive is empty. Pack a package with pubspec.yaml at its root.')
-  if (!files.some(({ path }) => path === manifestName)) refuse(missing(files))
+  if (files.length === 0) rejectArchive('The archive is empty. Pack a package with pubspec.yaml at its root.')
+  if (!files.some(({ path }) => path === manifestName)) rejectArchive(missing(files))
   const notUtf8 = 'pubspec.yaml is not UTF-8. Save it as UTF-8.'
   // Most text in UTF-16 is valid UTF-8, with a NUL in each character.
-  if (content.includes(0)) refuse(notUtf8)
+  if (content.includes(0)) rejectArchive(notUtf8)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(content)
   } catch {
-    return refuse(notUtf8)
+    return rejectArchive(notUtf8)
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Extract, extract as unpacker } from 'tar-stream'
 import { packageRejected } from '../../errors.ts'
-import { refuse } from './refuse.ts'
+import { rejectArchive } from './reject.ts'
 
 /** Limits for a tar: total unpacked bytes, and number of entries. */
 export type TarLimits = { unpackedBytes: number; entries: number }
@@ -32,13 +32,13 @@ export function checkTarChunk(tar: TarFraming, chunk: Buffer): void {
     const taken = step(tar, chunk.subarray(offset))
     offset += taken
     tar.total += taken
-    if (tar.total > tar.limits.unpackedBytes) refuse(tooLarge(tar.limits))
+    if (tar.total > tar.limits.unpackedBytes) rejectArchive(tooLarge(tar.limits))
   }
 }
 
 /** Checks the end of a tar. Throws `PackageRejected` if the tar ends within an entry. */
 export function checkTarEnd({ filled, body, padding, announced }: TarFraming): void {
-  if (filled > 0 || body > 0 || padding > 0 || announced.size > 0) refuse('The tar inside the archive is cut short. Pack it again.')
+  if (filled > 0 || body > 0 || padding > 0 || announced.size > 0) rejectArchive('The tar inside the archive is cut short. Pack it again.')
 }
 
 const noExtension: { type: string; content: Buffer[] } | null = null
@@ -79,39 +79,41 @@ function takeBody(tar: TarFraming, piece: Buffer): number {
 function takeHeader(tar: TarFraming) {
   if (tar.block.equals(emptyBlock)) {
     tar.emptyBlocks += 1
-    if (tar.emptyBlocks > maxEmptyBlocks) refuse('The archive is padded with too many empty blocks. Pack it again.')
+    if (tar.emptyBlocks > maxEmptyBlocks) rejectArchive('The archive is padded with too many empty blocks. Pack it again.')
     return
   }
-  if (tar.emptyBlocks > 0) refuse('The archive has data after the end of its tar. Pack it again.')
+  if (tar.emptyBlocks > 0) rejectArchive('The archive has data after the end of its tar. Pack it again.')
   const type = tar.block.toString('latin1', 156, 157)
   tar.body = sizeOf(tar.block)
   tar.padding = (512 - (tar.body % 512)) % 512
-  if (tar.body > tar.limits.unpackedBytes - tar.total) refuse(tooLarge(tar.limits))
+  if (tar.body > tar.limits.unpackedBytes - tar.total) rejectArchive(tooLarge(tar.limits))
   if (isExtension(type)) takeExtension(tar, type)
   else takeEntry(tar, type)
 }
 
 function takeExtension(tar: TarFraming, type: string) {
   if (tar.body === 0 || tar.body > maxExtension)
-    refuse(`The archive has an entry whose name or extended header is empty or longer than ${maxExtension} bytes. Shorten its path.`)
+    rejectArchive(`The archive has an entry whose name or extended header is empty or longer than ${maxExtension} bytes. Shorten its path.`)
   const rival = { x: 'L', L: 'x' }[type] ?? type
-  if (tar.announced.has(type) || tar.announced.has(rival)) refuse('The archive names an entry twice. Pack it with `dart pub publish`.')
+  if (tar.announced.has(type) || tar.announced.has(rival))
+    rejectArchive('The archive names an entry twice. Pack it with `dart pub publish`.')
   tar.announced.add(type)
   tar.extension = { type, content: [] }
 }
 
 function takeEntry(tar: TarFraming, type: string) {
   if (!entryTypes.includes(type))
-    refuse(`The archive has an entry of the unsupported type ${type}. Only files and directories are allowed.`)
-  if (!files.includes(type) && tar.body > 0) refuse('The archive has a directory or link with content. Pack it with `dart pub publish`.')
+    rejectArchive(`The archive has an entry of the unsupported type ${type}. Only files and directories are allowed.`)
+  if (!files.includes(type) && tar.body > 0)
+    rejectArchive('The archive has a directory or link with content. Pack it with `dart pub publish`.')
   tar.entries += 1
-  if (tar.entries > tar.limits.entries) refuse(`The archive has more than ${tar.limits.entries} entries, which is the limit.`)
+  if (tar.entries > tar.limits.entries) rejectArchive(`The archive has more than ${tar.limits.entries} entries, which is the limit.`)
   tar.announced.clear()
 }
 
 function sizeOf(block: Buffer): number {
   const match = /^ *([0-7]*)[ \0]*$/.exec(block.toString('latin1', 124, 136))
-  if (!match) refuse('The archive has an entry whose size is not written in octal digits. Pack it with `dart pub publish`.')
+  if (!match) rejectArchive('The archive has an entry whose size is not written in octal digits. Pack it with `dart pub publish`.')
   return Number.parseInt(match[1] || '0', 8)
 }
 
@@ -131,10 +133,10 @@ const isExtension = (type: string) => 'xgLK'.includes(type)
 function checkExtension(type: string, content: Buffer): void {
   if (type === 'L' || type === 'K') return
   const keys = paxKeys(content)
-  if (keys === null) refuse('The archive has a malformed PAX header. Pack it with `dart pub publish`.')
+  if (keys === null) rejectArchive('The archive has a malformed PAX header. Pack it with `dart pub publish`.')
   const forbidden = keys.find((key) => (type === 'g' ? key !== 'comment' : key === 'size' || key.startsWith('GNU.sparse')))
   if (forbidden !== undefined)
-    refuse(`The archive has a PAX header that sets ${forbidden}, which is not allowed. Pack it with \`dart pub publish\`.`)
+    rejectArchive(`The archive has a PAX header that sets ${forbidden}, which is not allowed. Pack it with \`dart pub publish\`.`)
 }
 
 /** Returns the keys of `length key=value` records, or null if a length does not match its record. Source: POSIX pax, "Extended Header". */

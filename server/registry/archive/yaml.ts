@@ -1,5 +1,5 @@
 import { CST, isMap, isScalar, isSeq, Lexer, LineCounter, type Node, type Pair, parseDocument } from 'yaml'
-import { quoted, refuse } from './refuse.ts'
+import { quoted, rejectArchive } from './reject.ts'
 
 /** Values that JSON can represent. */
 export type Json = string | number | boolean | null | Json[] | JsonObject
@@ -18,11 +18,11 @@ export function readYaml(text: string, file: string): JsonObject {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, schema: 'core', logLevel: 'error' })
   const [error] = document.errors
-  if (error?.code === 'MULTIPLE_DOCS') refuse(`${file} holds more than one document. Remove the second \`---\` and what follows it.`)
-  if (error) refuse(`${file} line ${lines.linePos(error.pos[0]).line} is not valid YAML: ${error.message}`)
+  if (error?.code === 'MULTIPLE_DOCS') rejectArchive(`${file} holds more than one document. Remove the second \`---\` and what follows it.`)
+  if (error) rejectArchive(`${file} line ${lines.linePos(error.pos[0]).line} is not valid YAML: ${error.message}`)
   const root = document.contents
-  if (!isMap(root)) refuse(`${file} must be a mapping of fields, such as \`name: my_package\`.`)
-  return mapping(root.items, 1, (fault, node) => refuse(`${file} line ${lines.linePos(node?.range?.[0] ?? 0).line}: ${fault}`))
+  if (!isMap(root)) rejectArchive(`${file} must be a mapping of fields, such as \`name: my_package\`.`)
+  return mapping(root.items, 1, (fault, node) => rejectArchive(`${file} line ${lines.linePos(node?.range?.[0] ?? 0).line}: ${fault}`))
 }
 
 type Fail = (fault: string, node?: Node | null) => never
@@ -75,10 +75,10 @@ function checkTokens(text: string, file: string): void {
     plain = token === CST.SCALAR && !plain
     const foreign =
       (type !== null && !versionDirective.test(token) && notPlain[type]) || (type === 'tag' && !coreTags.has(token) && 'a tag')
-    if (foreign) refuse(`${file} has ${foreign} (${token}). Write plain YAML, without anchors, aliases, tags or directives.`)
+    if (foreign) rejectArchive(`${file} has ${foreign} (${token}). Write plain YAML, without anchors, aliases, tags or directives.`)
     count(seen, type)
-    if (seen.tokens > maxTokens) refuse(`${file} has too many fields. Shorten it.`)
-    if (seen.brackets > maxDepth || seen.indicators > maxDepth) refuse(`${file} is nested more than ${maxDepth} deep. Flatten it.`)
+    if (seen.tokens > maxTokens) rejectArchive(`${file} has too many fields. Shorten it.`)
+    if (seen.brackets > maxDepth || seen.indicators > maxDepth) rejectArchive(`${file} is nested more than ${maxDepth} deep. Flatten it.`)
   }
 }
 

@@ -46,7 +46,7 @@ export async function compareFiles(earlier: readonly ComparedFile[], later: read
   })
 }
 
-/** Returns the files with the lower path of the two, or both if their paths are equal. */
+/** Returns the file whose path sorts first, with null for the other, or both files if their paths are equal. */
 function pairAt(before: ComparedFile | undefined, after: ComparedFile | undefined): readonly [ComparedFile | null, ComparedFile | null] {
   if (!before || !after) return [before ?? null, after ?? null]
   if (before.path === after.path) return [before, after]

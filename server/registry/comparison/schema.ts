@@ -6,7 +6,7 @@ import { readableDependencies } from '../packages/versions/service.ts'
 import { FilesRef } from './file-schema.ts'
 import { changedFiles, changelogBetween, type ChangelogExcerpt, type Comparison, findComparison } from './service.ts'
 import { compareParsed, known } from '../../platform/pub/version.ts'
-import { findDocument, readSource, renderDocument } from '../packages/versions/documents.ts'
+import { findDocument, readSource, renderVersionDocument } from '../packages/versions/documents.ts'
 import type { Dependency } from '../archive/dependencies.ts'
 import type { Pubspec } from '../archive/pubspec.ts'
 
@@ -114,7 +114,7 @@ async function changelogOf(context: Context, { from, to }: Comparison): Promise<
   const document = await findDocument(context, higher, 'changelog')
   if (!document) return null
   const excerpt = changelogBetween(await readSource(context, document), lower.version, higher.version)
-  return excerpt && { ...excerpt, path: document.path, render: (reader) => renderDocument(reader, document, excerpt.source) }
+  return excerpt && { ...excerpt, path: document.path, render: (reader) => renderVersionDocument(reader, document, excerpt.source) }
 }
 
 /** A dependency that only one of two versions has, or that they declare differently. */

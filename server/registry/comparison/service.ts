@@ -7,7 +7,7 @@ import type { PackageVersion } from '../packages/entity.ts'
 import { loadPackage } from '../packages/service.ts'
 import { versionIn } from '../packages/versions/releases.ts'
 import { findVersion, previousVersion } from '../packages/versions/service.ts'
-import { listFiles, readFile } from '../files/service.ts'
+import { listFiles, readPackageFile } from '../files/service.ts'
 import type { DiffTask, TextDiff } from './diff-texts.ts'
 import { compareFiles, type FileChange } from './file-changes.ts'
 
@@ -74,7 +74,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** Returns the text of a file, or null if it is binary: not UTF-8, or with a NUL character, as in Git. */
 async function readText(context: Context, version: PackageVersion, path: string): Promise<string | null> {
-  const found = await readFile(context, version, path)
+  const found = await readPackageFile(context, version, path)
   if (!found || found.content.includes(0)) return null
   try {
     return decoder.decode(found.content)

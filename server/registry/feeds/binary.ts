@@ -51,7 +51,7 @@ export const feedBinaries = [
 ]
 
 async function sendServerFeed(context: Context): Promise<unknown> {
-  const entries = await newestVersions(context, audienceOf(context))
+  const entries = await newestEntries(context, audienceOf(context))
   return send(context, '/packages?sort=updated', '/feed.atom', `New on ${hostOf(context)}`, entries)
 }
 
@@ -92,7 +92,7 @@ type Reader = Pick<Services, 'database' | 'config'>
 export const maxEntries = 50
 
 /** Returns the newest versions of all listed packages, newest first, without retracted ones. */
-export const newestVersions = (reader: Reader, audience: Audience): Promise<Entry[]> =>
+export const newestEntries = (reader: Reader, audience: Audience): Promise<Entry[]> =>
   read(reader, audience, (p) => isListed(p('is_unlisted')))
 
 /** Returns the newest versions of a publisher's listed packages, newest first, without retracted ones. */

@@ -7,7 +7,7 @@ import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { isMarkdown, renderMarkdownFile } from '../packages/versions/documents.ts'
 import { pubspecOf } from '../packages/versions/pubspec.ts'
 import { FileKindEnum } from './refs.ts'
-import { listFiles, type PackageFile, readFile } from './service.ts'
+import { listFiles, type PackageFile, readPackageFile } from './service.ts'
 
 /** Maximum number of files that a query lists. */
 const maxListed = 10_000
@@ -98,7 +98,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
 }))
 
 async function readContent(context: Context, version: PackageVersion, path: string): Promise<Content | null> {
-  const found = await readFile(context, version, path, maxTextBytes)
+  const found = await readPackageFile(context, version, path, maxTextBytes)
   if (!found) return null
   const { file, content } = found
   const isText = file.kind === 'text' || file.mediaType === 'image/svg+xml'

@@ -12,7 +12,7 @@ import type { Place } from './reading/unpack.ts'
  */
 export type PackageFile = Pick<Place, 'path' | 'bytes' | 'kind' | 'mediaType' | 'sha256'>
 
-/** Largest part of a file in bytes that `readFile` returns by default. */
+/** Largest part of a file in bytes that `readPackageFile` returns by default. */
 export const maxReadBytes = 1024 ** 2
 
 /**
@@ -27,7 +27,7 @@ export async function listFiles(context: Context, version: PackageVersion): Prom
  * Reads a file of a version, or null if it does not exist. `content` is truncated to `maxBytes`; `file.bytes` is the size of the whole file.
  * @throws ApiError as `listFiles`.
  */
-export async function readFile(
+export async function readPackageFile(
   context: Context,
   version: PackageVersion,
   path: string,
@@ -36,7 +36,7 @@ export async function readFile(
   return readArchiveFile(context, await archiveOf(context, version), path, maxBytes)
 }
 
-/** `readFile` for an archive. */
+/** `readPackageFile` for an archive. */
 export function readArchiveFile(
   context: Context,
   archive: VersionArchive,

@@ -2,7 +2,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { dimensionsOf, type Dimensions } from '../files/dimensions.ts'
-import { readFile } from '../files/service.ts'
+import { readPackageFile } from '../files/service.ts'
 import type { PackageVersion } from '../packages/entity.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { pubspecOf } from '../packages/versions/pubspec.ts'
@@ -82,6 +82,6 @@ function sizeOf(context: Context, screenshot: Screenshot): Promise<Dimensions | 
 const sizes = new WeakMap<Screenshot, Promise<Dimensions | null>>()
 
 async function readSize(context: Context, { version, path }: Screenshot): Promise<Dimensions | null> {
-  const found = await readFile(context, version, path, headerBytes)
+  const found = await readPackageFile(context, version, path, headerBytes)
   return found && dimensionsOf(found.content, found.file.mediaType)
 }

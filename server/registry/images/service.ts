@@ -1,14 +1,14 @@
 import { sideTable } from '../../platform/store/side-store.ts'
 import { inOwnMemory } from '../../platform/caches/retained-bytes.ts'
 import { db, prepared } from '../../platform/db/query.ts'
-import { isRefusedForMove } from '../../platform/db/unavailable.ts'
+import { isRejectedForMove } from '../../platform/db/unavailable.ts'
 import type { Services } from '../../services.ts'
 import { CachedImage } from './entity.ts'
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { addressKey, turnKey } from '../../platform/http/limits.ts'
+import { addressKey, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { headBytes, imageTypeOf, maxImageBytes } from '../files/content.ts'
 import { isShowable } from '../files/dimensions.ts'
@@ -42,7 +42,7 @@ const turnsOf = ({ state }: Pick<Context, 'state'>): FairLimiter =>
     waiting: 1000,
     waitingPerKey: 100,
     maxWaitMs: 20_000,
-    refusal: () => serviceUnavailable('Too many images are being fetched. Try again in a moment.', 5),
+    rejection: () => serviceUnavailable('Too many images are being fetched. Try again in a moment.', 5),
   }))
 
 type Caller = Pick<Context, 'caches' | 'config' | 'database' | 'limits' | 'log' | 'now' | 'state' | 'viewer' | 'ip'>
@@ -74,7 +74,7 @@ function fetchOnce(caller: Caller, key: string, url: string, hasOld: boolean): P
   const fetches = (caller.state.fetches ??= new Map<string, Promise<Image | null>>())
   let current = fetches.get(key)
   if (!current) {
-    const fetched = turnsOf(caller)(turnKey(caller.ip), () => fetchImage(caller, key, url, hasOld))
+    const fetched = turnsOf(caller)(fairQueueKey(caller.ip), () => fetchImage(caller, key, url, hasOld))
     current = fetched.finally(() => fetches.delete(key))
     fetches.set(key, current)
   }
@@ -183,7 +183,7 @@ export async function cacheImage(store: Store, key: string, image: Image | null)
     const [bytes, mediaType] = [image?.content.length ?? 0, image?.mediaType ?? null]
     await database.fork().upsert(CachedImage, { key, sha256, mediaType, bytes, fetchedAt: now(), usedAt: now() })
   } catch (error) {
-    if (!isRefusedForMove(error)) log.warning(`an image could not be cached: ${String(error)}`)
+    if (!isRejectedForMove(error)) log.warning(`an image could not be cached: ${String(error)}`)
   }
 }
 

@@ -33,7 +33,7 @@ const turnsOf = ({ state }: Context): FairLimiter =>
     waiting: 1000,
     waitingPerKey: 100,
     maxWaitMs: 20_000,
-    refusal: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
+    rejection: () => serviceUnavailable('Too many images are waiting to be prepared. Try again in a moment.', 5),
   }))
 
 /**

@@ -35,7 +35,7 @@ function addHeadingLinks(html: string): string {
     const text = textOf(content.replaceAll(placeholders, ''))
     const own = / id="([^"]*)"/.exec(attributes)?.[1]
     const slug = own === undefined ? slugOf(text) : ''
-    const id = own ?? (slug && `doc-${numbered(slug, used)}`)
+    const id = own ?? (slug && `doc-${numberSlug(slug, used)}`)
     if (!id) return `<${tag}${attributes}>${content}</${tag}>`
     const heading = `<${tag}${attributes}${own === undefined ? ` id="${id}"` : ''}>${content}</${tag}>`
     return `<div class="heading">${heading}<a class="heading-link" href="#${id}" aria-label="${escapeHtml(`Permalink: ${text}`)}">#</a></div>`
@@ -43,7 +43,7 @@ function addHeadingLinks(html: string): string {
 }
 
 /** Returns a slug with the number of its earlier uses. Numbers the uses of each slug, because trying one number after the other is quadratic. */
-export function numbered(slug: string, used: Map<string, number>): string {
+export function numberSlug(slug: string, used: Map<string, number>): string {
   const count = used.get(slug) ?? 0
   used.set(slug, count + 1)
   return count ? `${slug}-${count}` : slug

@@ -4,7 +4,7 @@ import anchors from 'markdown-it-anchor'
 import { full as emoji } from 'markdown-it-emoji'
 import footnotes from 'markdown-it-footnote'
 import alerts from 'markdown-it-github-alerts'
-import { finishDocument, numbered, placeholderMark, slugOf, unescapeHtml } from './finish.ts'
+import { finishDocument, numberSlug, placeholderMark, slugOf, unescapeHtml } from './finish.ts'
 import type { CodeHighlighter } from './highlight.ts'
 import { type CodeBlock, type Language, languageNamed } from './languages.ts'
 import type { LinkResolver } from './links.ts'
@@ -132,7 +132,7 @@ const findHtmlBlocks = (html: string, codeBlocks: CodeBlock[]): string =>
 /** Returns the id of a heading, with a number if the same id was used before. */
 function unusedSlug(text: string, { env }: { env: Env }): string {
   env.usedSlugs ??= new Map()
-  return numbered(slugOf(text), env.usedSlugs)
+  return numberSlug(slugOf(text), env.usedSlugs)
 }
 
 /** Returns the text of a heading for its id. As on GitHub, emoji count by their shortcode. */

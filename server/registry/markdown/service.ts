@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Context } from '../../platform/access/context.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
-import { isRefusedForMove } from '../../platform/db/unavailable.ts'
+import { isRejectedForMove } from '../../platform/db/unavailable.ts'
 import { turnOf } from '../../platform/http/limits.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { nullIfFailed, openTaskQueue, type TaskQueue } from '../../platform/threads/task-queue.ts'
@@ -163,7 +163,7 @@ export async function cacheHtml(store: Store, hash: string, html: string | null)
     state.renderedTexts = (state.renderedTexts ?? 0) + 1
     if (state.renderedTexts % trimEvery === 0) await trimRendered(em, maxBytes)
   } catch (error) {
-    if (!isRefusedForMove(error)) log.warning(`a rendered text could not be cached: ${String(error)}`)
+    if (!isRejectedForMove(error)) log.warning(`a rendered text could not be cached: ${String(error)}`)
   }
 }
 

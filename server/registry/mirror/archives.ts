@@ -15,7 +15,7 @@ import type { MirroredVersion } from './listing.ts'
 import { fetchOnce } from './limits.ts'
 import { readDocument } from './documents.ts'
 import { inThread } from './threads.ts'
-import { archiveRefused, isArchiveRefused } from './health.ts'
+import { archiveRejected, isArchiveRejected } from './health.ts'
 import { requestArchive, timesOf } from './upstream.ts'
 
 /** An archive that is being fetched: its bytes while they arrive, and the result. `length` is null if the upstream server does not state it. */
@@ -118,7 +118,7 @@ async function receive(
 ): Promise<StoredBytes> {
   const limit = services.config.MAX_UPLOAD_BYTES
   const status = answer.statusCode ?? 0
-  if (status === 401 || status === 403) throw archiveRefused(services.config, status, answer.url ?? wanted.archiveUrl)
+  if (status === 401 || status === 403) throw archiveRejected(services.config, status, answer.url ?? wanted.archiveUrl)
   if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
   if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw new NotFetched('the content is encoded')
   const length = answer.headers['content-length'] === undefined ? null : Number(answer.headers['content-length'])
@@ -189,7 +189,7 @@ function notSent({ config }: MirrorServices, { name, version }: Wanted, reason: 
   const what = `${config.UPSTREAM_URL} did not send the archive of ${name} ${version}`
   if (status === 404 || status === 410) return notFound(`${what}: it does not exist.`)
   const text = `${what}${reason ? ` (${reason})` : ''}.`
-  return isArchiveRefused(reason) ? serviceUnavailable(text, 60) : serviceUnavailable(`${text} Try again in a moment.`, 10)
+  return isArchiveRejected(reason) ? serviceUnavailable(text, 60) : serviceUnavailable(`${text} Try again in a moment.`, 10)
 }
 
 /** Opens a stored archive or a range of it: small archives from the cache in memory. Rejects with ENOENT if the file is not in the store. */

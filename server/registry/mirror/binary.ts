@@ -10,7 +10,7 @@ import { canReadMirror, type PackageState, requireMirror } from './access.ts'
 import { redirectToArchive, sendArchive } from './archive-binary.ts'
 import { completionDocument } from './catalog/names.ts'
 import { type Document, type DocumentKind, readDocument } from './documents.ts'
-import { refuse } from './decisions.ts'
+import { recordRejection } from './decisions.ts'
 import { countRead } from './health.ts'
 import type { MirrorKind } from './entity.ts'
 import { entryOf, findVersion, policiesOf, rejectingVerdict } from './render.ts'
@@ -84,7 +84,7 @@ export const mirrorBinaries = [
   binary('GET /mirror/api/packages/versions/new', {
     ...pub,
     summary: 'Refuses to publish: packages are published to this server itself.',
-    handler: refuseUpload,
+    handler: rejectUpload,
     produces: {},
     errorStatuses: [403],
   }),
@@ -120,7 +120,7 @@ export const mirrorBinaries = [
 
 type Handler = (context: Context) => Promise<unknown>
 
-/** Runs a handler. Counts requests that it refuses with status 403: by a policy, or because a name is never taken from the upstream server. */
+/** Runs a handler. Counts requests that it rejects with status 403: by a policy, or because a name is never taken from the upstream server. */
 async function counted(context: Context, kind: MirrorKind, handler: Handler): Promise<unknown> {
   try {
     return await handler(context)
@@ -132,7 +132,7 @@ async function counted(context: Context, kind: MirrorKind, handler: Handler): Pr
 
 async function sendListing(context: Context): Promise<unknown> {
   const { name, listing, staleSince } = await requestedListing(context)
-  if (listing.refusal) throw refuse(context, name, '', [listing.refusal])
+  if (listing.refusal) throw recordRejection(context, name, '', [listing.refusal])
   markStale(context, staleSince)
   return sendValidated(context, listing, { type: pubType, cacheControl: 'private, no-cache' })
 }
@@ -148,7 +148,7 @@ async function sendEntry(context: Context): Promise<unknown> {
   const { name, listing, staleSince } = await requestedListing(context, version)
   const entry = await findVersion(listing, version)
   if (!entry) throw unknown(context, `${name} ${version}`)
-  if (rejectingVerdict(entry.verdicts)) throw refuse(context, name, version, entry.verdicts)
+  if (rejectingVerdict(entry.verdicts)) throw recordRejection(context, name, version, entry.verdicts)
   const isRetracted = entry.verdicts.some(({ mode }) => mode === 'enforce')
   markStale(context, staleSince)
   reply.header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie').type(pubType)
@@ -165,7 +165,7 @@ async function sendDocument(context: Context, kind: Exclude<DocumentKind, 'listi
   return sendText(context, document, kind === 'advisories' ? pubType : json)
 }
 
-/** Sends the attestation of a version unchanged, if the policies do not refuse the version. */
+/** Sends the attestation of a version unchanged, if the policies do not reject the version. */
 async function sendAttestation(context: Context): Promise<unknown> {
   const { version = '' } = context.request.params as Record<string, string>
   const { name, listing } = await requestedListing(context, version, { isCounted: false })
@@ -185,11 +185,11 @@ function sendText(context: Context, document: Document, type: string): Promise<u
   return sendGzipped(context, document.packed)
 }
 
-/** @throws ApiError if the policies refuse a package because its advisories cannot be read. */
+/** @throws ApiError if the policies reject a package because its advisories cannot be read. */
 async function requireReadable(context: Context, name: string, state: PackageState): Promise<void> {
   if (policiesOf(state.policies).advisories.mode !== 'enforce') return
   const { listing } = await currentListing(context, name, state, { isCounted: false })
-  if (listing.advisoriesFault !== null && listing.refusal) throw refuse(context, name, '', [listing.refusal])
+  if (listing.advisoriesFault !== null && listing.refusal) throw recordRejection(context, name, '', [listing.refusal])
 }
 
 async function sendNames(context: Context): Promise<unknown> {
@@ -200,7 +200,7 @@ async function sendNames(context: Context): Promise<unknown> {
     .send(await completionDocument(context))
 }
 
-async function refuseUpload({ request, config }: Context): Promise<never> {
+async function rejectUpload({ request, config }: Context): Promise<never> {
   const url = publicUrl(request, config.SERVER_URL)
   throw insufficientPermissions(
     `Publish to ${url}: set "publish_to: ${url}" in pubspec.yaml. ${url}/mirror only mirrors ${config.UPSTREAM_URL}.`,

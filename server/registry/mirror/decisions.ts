@@ -232,7 +232,7 @@ export async function countEffects({ em, now }: { em: EntityManager; now: () => 
   )
 }
 
-/** Counts the verdicts on a request. Enforced ones that only mark a version as retracted do not refuse it and are not counted. */
+/** Counts the verdicts on a request. Enforced ones that only mark a version as retracted do not reject it and are not counted. */
 export function recordVerdicts(context: Context, packageName: string, version: string, verdicts: readonly Verdict[]): void {
   const userId = context.viewer?.id ?? null
   for (const { rule, mode, effect, reason } of verdicts) {
@@ -242,7 +242,7 @@ export function recordVerdicts(context: Context, packageName: string, version: s
 }
 
 /** Counts the verdicts on a request and returns the error for the enforced one among them. Without a version, the request is for the package. */
-export function refuse(context: Context, name: string, version: string, verdicts: Verdict[]) {
+export function recordRejection(context: Context, name: string, version: string, verdicts: Verdict[]) {
   recordVerdicts(context, name, version, verdicts)
   return insufficientPermissions(rejectingVerdict(verdicts)?.reason ?? `A policy of this server does not allow ${name}.`)
 }

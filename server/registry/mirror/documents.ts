@@ -17,7 +17,7 @@ import { documentLimits } from './listing.ts'
 import { reportFaults } from './decisions.ts'
 import { type Fetch, fetchOnce } from './limits.ts'
 import { checkInThread } from './threads.ts'
-import { countRead, isAccessRefused, isTemporary, isUnreachable } from './health.ts'
+import { countRead, isAccessRejected, isTemporary, isUnreachable } from './health.ts'
 import { fetchDocument, timesOf } from './upstream.ts'
 
 export type DocumentKind = Exclude<MirrorKind, 'archive'>
@@ -138,7 +138,7 @@ const fetchOf = (
 function reportFailure(services: MirrorServices, key: DocumentKey, error: unknown): void {
   reportUnusable(services, key, error)
   // Failures of the server itself are logged once for all documents.
-  if (!isTemporary(error) && !(error instanceof NotFetched && isAccessRefused(error.message)))
+  if (!isTemporary(error) && !(error instanceof NotFetched && isAccessRejected(error.message)))
     services.log.warning(`the upstream server did not send ${pathOf(key)}: ${String(error)}`)
 }
 
@@ -179,7 +179,7 @@ function reportUnusable(services: MirrorServices, key: DocumentKey, error: unkno
 }
 
 const fetchFailed = ({ config }: MirrorServices, failure: string | null | undefined) =>
-  isAccessRefused(failure)
+  isAccessRejected(failure)
     ? serviceUnavailable(`${config.UPSTREAM_URL} refuses access (${failure}).`, 60)
     : serviceUnavailable(`Fetching from ${config.UPSTREAM_URL} failed${failure ? ` (${failure})` : ''}. Try again in a moment.`, 10)
 

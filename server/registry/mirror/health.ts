@@ -23,8 +23,8 @@ export type UpstreamHealth = {
   isOutageLogged: boolean
   /** Paths for which this was logged, and which were not answered since. */
   loggedPaths: Set<string>
-  /** Logged refusals of access, and the path of each. */
-  loggedRefusals: Map<string, string>
+  /** Logged rejections of access, and the path of each. */
+  loggedRejections: Map<string, string>
 }
 
 declare module '../../services.ts' {
@@ -48,7 +48,7 @@ export const healthOf = ({ state }: Pick<MirrorServices, 'state'>): UpstreamHeal
     failingSince: null,
     isOutageLogged: false,
     loggedPaths: new Set(),
-    loggedRefusals: new Map(),
+    loggedRejections: new Map(),
   })
 
 /** How long after a failure callers do not wait for the upstream server if the mirror has an older document, in milliseconds. */
@@ -61,7 +61,7 @@ export function isUnreachable(services: MirrorServices): boolean {
 }
 
 /** Failure for status 401 or 403. Names the setting to correct. */
-export const accessRefused = ({ UPSTREAM_URL, UPSTREAM_TOKEN }: Pick<Config, 'UPSTREAM_URL' | 'UPSTREAM_TOKEN'>, status: 401 | 403) =>
+export const accessRejected = ({ UPSTREAM_URL, UPSTREAM_TOKEN }: Pick<Config, 'UPSTREAM_URL' | 'UPSTREAM_TOKEN'>, status: 401 | 403) =>
   new NotFetched(
     UPSTREAM_TOKEN === undefined
       ? `status ${status}: an administrator of this server must set UPSTREAM_TOKEN to an access token of ${UPSTREAM_URL}`
@@ -70,19 +70,19 @@ export const accessRefused = ({ UPSTREAM_URL, UPSTREAM_TOKEN }: Pick<Config, 'UP
   )
 
 /** Whether a failure, or the text of one, was caused by missing access to the upstream server. Trying again does not help. */
-export const isAccessRefused = (failure: string | null | undefined): boolean => failure?.includes('UPSTREAM_TOKEN') === true
+export const isAccessRejected = (failure: string | null | undefined): boolean => failure?.includes('UPSTREAM_TOKEN') === true
 
 /** Failure for status 401 or 403 of the upstream server, or of another host of archives. */
-export const archiveRefused = (config: Pick<Config, 'UPSTREAM_URL' | 'UPSTREAM_TOKEN'>, status: 401 | 403, url: string): NotFetched =>
+export const archiveRejected = (config: Pick<Config, 'UPSTREAM_URL' | 'UPSTREAM_TOKEN'>, status: 401 | 403, url: string): NotFetched =>
   url.startsWith(`${config.UPSTREAM_URL}/`)
-    ? accessRefused(config, status)
-    : new NotFetched(`status ${status}: ${new URL(url).host} ${refusesArchive}`, { status })
+    ? accessRejected(config, status)
+    : new NotFetched(`status ${status}: ${new URL(url).host} ${rejectsArchive}`, { status })
 
-const refusesArchive = 'refuses access to it'
+const rejectsArchive = 'refuses access to it'
 
 /** Whether an archive was not sent because of missing access to its host. */
-export const isArchiveRefused = (failure: string | null | undefined): boolean =>
-  isAccessRefused(failure) || failure?.includes(refusesArchive) === true
+export const isArchiveRejected = (failure: string | null | undefined): boolean =>
+  isAccessRejected(failure) || failure?.includes(rejectsArchive) === true
 
 /** Maximum number of paths of which failures are not logged again. */
 const maxLoggedPaths = 1000
@@ -96,9 +96,9 @@ export function logOutage(services: MirrorServices, path: string, error: unknown
   const { log } = services
   const { message } = error
   const health = healthOf(services)
-  if (isAccessRefused(message)) {
-    if (health.loggedRefusals.has(message)) return
-    health.loggedRefusals.set(message, path)
+  if (isAccessRejected(message)) {
+    if (health.loggedRejections.has(message)) return
+    health.loggedRejections.set(message, path)
     log.warning(`the upstream server of the mirror refuses access: ${message}`)
   } else if (isTemporary(error) && !(error instanceof UpstreamPaused) && !health.isOutageLogged && !health.loggedPaths.has(path)) {
     health.isOutageLogged = true
@@ -110,11 +110,11 @@ export function logOutage(services: MirrorServices, path: string, error: unknown
 /** Logs that the upstream server answers requests for documents again, if it did not. */
 export function logAnswer(services: MirrorServices, path: string): void {
   const health = healthOf(services)
-  const ended = [...health.loggedRefusals].filter(([, refused]) => refused === path)
+  const ended = [...health.loggedRejections].filter(([, refused]) => refused === path)
   if (health.isOutageLogged || ended.length > 0) services.log.info('the upstream server of the mirror answers again')
   health.isOutageLogged = false
   health.loggedPaths.delete(path)
-  for (const [message] of ended) health.loggedRefusals.delete(message)
+  for (const [message] of ended) health.loggedRejections.delete(message)
 }
 
 /** Whether the failure is one of the upstream server rather than of what was requested. */
@@ -138,7 +138,7 @@ export function countRequest({ now, state }: Pick<MirrorServices, 'now' | 'state
       health.failures++
       health.lastFailureAt = now()
       health.lastFailure = error instanceof Error ? error.message : String(error)
-      if (isTemporary(error) || isAccessRefused(health.lastFailure)) health.failingSince ??= now()
+      if (isTemporary(error) || isAccessRejected(health.lastFailure)) health.failingSince ??= now()
     },
   }
 }

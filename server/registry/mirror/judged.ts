@@ -74,7 +74,7 @@ function knownPolicies({ state }: Pick<Context, 'state'>, source: string | null)
   return state.mirrorPolicies.policies
 }
 
-/** Whether any policy could refuse something. */
+/** Whether any policy could reject something. */
 export const hasPolicies = (context: Pick<Context, 'state'>, source: string | null): boolean =>
   source !== null && policyRules.some((rule) => knownPolicies(context, source)[rule].mode !== 'off')
 

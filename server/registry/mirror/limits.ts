@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type ApiError, rateLimited, serviceUnavailable } from '../../errors.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
-import { countFailures, type LimitName, type Limits, turnKey } from '../../platform/http/limits.ts'
+import { countFailures, type LimitName, type Limits, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import {
   claim,
@@ -23,7 +23,7 @@ const strangerPrefix = 'address '
 
 /** Returns the key of a caller for turns and limits: the user, or the network of a stranger. Work of the server itself has an empty key. */
 export const callerOf = ({ viewer, ip }: { viewer: { id: string } | null; ip: string }): string =>
-  viewer?.id ?? `${strangerPrefix}${turnKey(ip)}`
+  viewer?.id ?? `${strangerPrefix}${fairQueueKey(ip)}`
 
 const isStranger = (caller: string): boolean => caller.startsWith(strangerPrefix)
 
@@ -38,7 +38,7 @@ const openLimiter = () =>
     waiting: 5000,
     waitingPerKey: 1000,
     maxWaitMs: 30_000,
-    refusal: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
+    rejection: () => serviceUnavailable('Too many packages are being fetched from the upstream server. Try again in a moment.', 5),
   })
 
 /** Returns the turns for requests to the upstream server. Archives have turns of their own, because they can take minutes. */
@@ -82,13 +82,13 @@ export async function shareTurn<Result>(
 
 type Limited = Pick<MirrorServices, 'limits' | 'state'>
 
-/** How long at most a refused caller is refused again without looking at the limits, in milliseconds. This keeps refusals cheap. */
-const refusedMs = 5000
+/** How long at most a rejected caller is rejected again without looking at the limits, in milliseconds. This keeps rejections cheap. */
+const rejectedMs = 5000
 
-/** @throws ApiError RateLimitExceeded if the caller was refused a moment ago */
-function refuseAgain({ state }: Limited, caller: string): void {
-  const refusal = state.mirrorRefusals?.get(caller)
-  if (refusal) throw refusal
+/** @throws ApiError RateLimitExceeded if the caller was rejected a moment ago */
+function rejectAgain({ state }: Limited, caller: string): void {
+  const rejection = state.mirrorRejections?.get(caller)
+  if (rejection) throw rejection
 }
 
 /**
@@ -104,7 +104,7 @@ export async function withinLimits<Result>(
 ): Promise<Result> {
   const { limits, state } = services
   if (!limits || caller === '') return work()
-  refuseAgain(services, caller)
+  rejectAgain(services, caller)
   const [counted, buckets] = [remembering(state, caller), limits]
   if (!isStranger(caller)) {
     await counted(() => limits.use('mirrorFetch', caller), fetches)
@@ -132,18 +132,18 @@ const remembering =
     } catch (error) {
       const { code, retryAfter } = error as Partial<ApiError>
       if (code !== 'RateLimitExceeded' || retryAfter === undefined) throw error
-      const refusal = rateLimited(retryAfter, what)
-      const refusals = (state.mirrorRefusals ??= new LRUCache<string, ApiError>({ max: 10_000 }))
-      refusals.set(caller, refusal, { ttl: Math.min(retryAfter * 1000, refusedMs) })
-      throw refusal
+      const rejection = rateLimited(retryAfter, what)
+      const rejections = (state.mirrorRejections ??= new LRUCache<string, ApiError>({ max: 10_000 }))
+      rejections.set(caller, rejection, { ttl: Math.min(retryAfter * 1000, rejectedMs) })
+      throw rejection
     }
   }
 
 declare module '../../services.ts' {
   interface State {
     upstreamTurns?: { documents: FairLimiter; archives: FairLimiter }
-    /** Errors of callers that were refused a moment ago. */
-    mirrorRefusals?: LRUCache<string, ApiError>
+    /** Errors of callers that were rejected a moment ago. */
+    mirrorRejections?: LRUCache<string, ApiError>
     /** Files that this process is fetching, by key. The result is null if another instance is fetching the file. */
     mirrorFetches?: SharedWorks<Done | null>
   }
@@ -207,7 +207,7 @@ export async function fetchOnce(services: MirrorServices, key: EntryKey, fetch: 
 
 /** @throws ApiError if the caller was refused a moment ago, or the upstream server wants no requests. */
 async function requireNoRefusal(services: MirrorServices, { caller, isFact }: Fetch): Promise<void> {
-  if (!isFact) refuseAgain(services, caller)
+  if (!isFact) rejectAgain(services, caller)
   await requireNoPause(services).catch((error: unknown) => {
     throw error instanceof UpstreamPaused ? pausedError(services, error) : error
   })

@@ -158,7 +158,7 @@ export const unreadableFault = (name: string, problem: string): string => `The a
 
 const entriesAbout = (osv: Osv, name: string) => affectedPackages(osv).filter((entry) => entry.package.name === name)
 
-/** Returns the versions without refused ones. Versions that new resolutions must not choose are marked as retracted. */
+/** Returns the versions without rejected ones. Versions that new resolutions must not choose are marked as retracted. */
 function usableVersions(listing: MirroredListing, verdicts: ReadonlyMap<string, Verdict[]>): MirroredVersion[] {
   return listing.versions.flatMap((version) => {
     const enforced = (verdicts.get(version.version) ?? []).filter(({ mode }) => mode === 'enforce')
@@ -167,7 +167,7 @@ function usableVersions(listing: MirroredListing, verdicts: ReadonlyMap<string, 
   })
 }
 
-/** Returns the enforced refusal among verdicts, or null. */
+/** Returns the enforced rejection among verdicts, or null. */
 export const rejectingVerdict = (verdicts: Verdict[] | undefined): Verdict | null =>
   verdicts?.find(({ mode, effect }) => mode === 'enforce' && effect === 'refuse') ?? null
 

@@ -4,7 +4,7 @@ import type { Context } from '../../platform/access/context.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { parseVersion } from '../../platform/pub/version.ts'
 import { admittedState, decoyName, isOwnName, packageState, type PackageState, requireMirror } from './access.ts'
-import { recordVerdicts, refuse } from './decisions.ts'
+import { recordVerdicts, recordRejection } from './decisions.ts'
 import { type DocumentKind, documentState, isOlder, readDocument } from './documents.ts'
 import { keyOf, mirrorFiles } from './entries.ts'
 import { countRead } from './health.ts'
@@ -134,6 +134,6 @@ export async function obeyPolicies(context: Context, { name, version }: Named, l
   if (!block && (listing.isEnforced || !isKept)) throw unknown(context, `${name} ${version}`)
   if (!block?.hasVerdicts) return
   const verdicts = (await findVersion(listing, version))?.verdicts ?? []
-  if (rejectingVerdict(verdicts)) throw refuse(context, name, version, verdicts)
+  if (rejectingVerdict(verdicts)) throw recordRejection(context, name, version, verdicts)
   recordVerdicts(context, name, version, verdicts)
 }

@@ -6,7 +6,7 @@ import { ownTurn } from '../../platform/http/turn-end.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
 import { NotFetched, orTemporary, requestUrl, watchPace } from '../../platform/outbound/request.ts'
 import type { MirrorServices } from './entries.ts'
-import { accessRefused, countRequest, heedPause, logAnswer, logOutage, requireNoPause } from './health.ts'
+import { accessRejected, countRequest, heedPause, logAnswer, logOutage, requireNoPause } from './health.ts'
 
 /** Limits of requests to the upstream server. Times are in milliseconds. */
 export type UpstreamTimes = { documentMs: number; archiveHeadersMs: number; archiveMs: number; pace: { bytes: number; ms: number } }
@@ -47,7 +47,7 @@ export async function fetchDocument(services: MirrorServices, path: string, etag
       const status = response.statusCode ?? 0
       if (status === 304 && etag !== null) return { status }
       if (status === 404 || status === 410) return { status: 404 }
-      if (status === 401 || status === 403) throw accessRefused(config, status)
+      if (status === 401 || status === 403) throw accessRejected(config, status)
       if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
       return { status, content: await contentOf(response, limit, received), etag: response.headers.etag?.slice(0, 255) ?? null }
     })

@@ -6,10 +6,11 @@ const person = '{ userId: uuid email displayName }'
 export const nameRoutes = [
   route(
     'GET /api/admin/reserved-names',
-    `query ($q: String, $offset: Int) { reservedNames(first: 50, q: $q, offset: $offset) { nodes { name reservedAt isUpstream reservedBy ${person} } totalCount }
+    `query ($q: String, $offset: Int) { reservedNames(first: 50, query: $q, offset: $offset) { nodes { name reservedAt isUpstream reservedBy ${person} } totalCount }
     }`,
     {
       summary: 'Reserved names of deleted packages, 50 per page. `q` is part of the name.',
+      names: { q: 'query' },
       answer: { page: 'reservedNames', of: 'names' },
     },
   ),
@@ -20,10 +21,11 @@ export const nameRoutes = [
   route(
     'GET /api/admin/confusable-names',
     `query ($q: String, $offset: Int) {
-      confusableNames(first: 50, q: $q, offset: $offset) { nodes { name similarNames isUpstream upstreamReason noticedAt requestedBy ${person} isPublished: package { name } } totalCount }
+      confusableNames(first: 50, query: $q, offset: $offset) { nodes { name similarNames isUpstream upstreamReason noticedAt requestedBy ${person} isPublished: package { name } } totalCount }
     }`,
     {
       summary: 'Unapproved names that could be confused with others or that the mirrored server has, 50 per page. `q` is part of the name.',
+      names: { q: 'query' },
       answer: { page: 'confusableNames', of: 'names' },
       changes: { 'confusableNames.nodes.isPublished': { from: (pkg) => pkg !== null, schema: z.boolean() } },
     },

@@ -18,11 +18,11 @@ export const isHostedHere = (column: string): string =>
 
 /** Returns the former addresses of this server. */
 export async function formerAddresses(reads: Reads, config: Pick<Config, 'SERVER_URL'>): Promise<string[]> {
-  const rows = await reads.all(addressesBeside, hostedHere(config))
+  const rows = await reads.all(otherAddresses, hostedHere(config))
   return rows.map(({ address }) => address)
 }
 
-const addressesBeside = prepared((here: string) => db.selectFrom('server_addresses').select('address').where('address', '<>', here))
+const otherAddresses = prepared((here: string) => db.selectFrom('server_addresses').select('address').where('address', '<>', here))
 
 /** Whether a registry URL from a pubspec is a current or former address of this server. */
 export async function isThisServer(request: { em: EntityManager; config: Config }, url: string | null): Promise<boolean> {

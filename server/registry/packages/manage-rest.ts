@@ -106,7 +106,7 @@ export const packageAdminRoutes = [
   route(
     'GET /api/admin/packages',
     `query ($q: String, $offset: Int) {
-      managedPackages(first: 50, q: $q, offset: $offset) {
+      managedPackages(first: 50, query: $q, offset: $offset) {
         nodes {
           versionCount archiveBytes publisherId
           package @flatten {
@@ -118,6 +118,7 @@ export const packageAdminRoutes = [
       }
     }`,
     {
+      names: { q: 'query' },
       summary: 'All packages by name, with versions, size, downloads in the last 30 days and owners, 50 per page. `q` is part of the name.',
       answer: {
         page: 'managedPackages',

@@ -39,7 +39,7 @@ export const isEntirelyPublic = `${isPublicPackage('p')} and not exists (select 
 /** Filter for lists, search, feeds and name completion. Unlisted packages remain available by name. */
 export const listed = { isUnlisted: false }
 /** `listed` as an SQL condition on the package table `alias`. */
-export const isListed = (alias: string): string => `not ${alias}.is_unlisted`
+export const listedSql = (alias: string): string => `not ${alias}.is_unlisted`
 
 // Permissions. REST and GraphQL both apply these rules, and the `viewerCan…` fields return their results.
 

@@ -1,7 +1,7 @@
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { replacedBy } from '../../platform/graphql/former-schema.ts'
-import { OrderDirection } from '../../platform/graphql/types.ts'
+import { connectionOrders, newestByDefault, OrderDirection } from '../../platform/graphql/types.ts'
 import { connectionOf } from '../../platform/graphql/payload.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
 import { anyText, notNegative, pageByKey, partOf } from '../../platform/graphql/connections.ts'
@@ -177,7 +177,7 @@ builder.objectField(PackageRef, 'versions', (t) =>
         ascending: t.arg.boolean({ description: 'Whether to sort the lowest version first.', deprecationReason: replacedBy('direction') }),
       },
       resolve: (pkg, { query, direction, ascending, ...page }, context) => {
-        const choice = { filter: query, ascending: direction ? direction === 'asc' : (ascending ?? false) }
+        const choice = { filter: query, direction: direction ?? (ascending ? 'asc' : null) }
         return pageByKey(page, {
           keyOf: ({ sortKey }: PackageVersion) => sortKey,
           isKey: anyText,
@@ -199,6 +199,7 @@ builder.objectField(PackageRef, 'activity', (t) =>
       args: {
         kind: t.arg.string({ description: 'A kind such as `package.version_retracted`, or a prefix such as `package.`.' }),
         olderThan: t.arg.id({ description: 'Returns only entries older than the entry with this UUID.' }),
+        direction: t.arg(newestByDefault),
       },
       resolve: async (pkg, { kind, olderThan, ...page }, context) => {
         if (!(await viewerCan(context, canSeeActivity, pkg)))
@@ -221,12 +222,9 @@ builder.objectField(UserRef, 'hasPublished', (t) =>
   }),
 )
 
-const OwnPackageOrder = builder.enumType('OwnPackageOrder', {
-  description: "Sort order of a user's packages.",
-  values: {
-    NAME: { value: 'name', description: 'By name.' },
-    PUBLISHED: { value: 'published', description: 'Most recently published first, by the newest version.' },
-  } satisfies Record<Uppercase<OwnOrder>, { value: OwnOrder; description: string }>,
+const ownOrders = connectionOrders<OwnOrder>('OwnPackageOrder', "Sort order of a user's packages.", 'name', {
+  name: { description: 'By name.', direction: 'asc' },
+  published: { description: 'By the time of the newest publication.', direction: 'desc' },
 })
 
 builder.objectField(UserRef, 'packages', (t) =>
@@ -237,9 +235,9 @@ builder.objectField(UserRef, 'packages', (t) =>
       authScopes: { scope: 'read' },
       description:
         'Packages that the user can publish to, as an uploader or as a member of the owning publisher. Null except for the user and administrators.',
-      args: { orderBy: t.arg({ type: OwnPackageOrder, description: 'Sort order. Defaults to NAME.' }) },
-      resolve: (user, { orderBy, ...page }, context) =>
-        canSeeBelongings(context, user) ? listOwnPackages(context.em, user.id, orderBy ?? 'name', page) : null,
+      args: ownOrders.args,
+      resolve: (user, args, context) =>
+        canSeeBelongings(context, user) ? listOwnPackages(context.em, user.id, ownOrders.sortOf(args), args) : null,
     },
     connectionOf(PackageRef),
   ),

@@ -9,7 +9,7 @@ import { Package, PackageUploader, PackageVersion } from './entity.ts'
 import { hostedHere } from './hosting.ts'
 import { type Condition, isListed, isPartlyPublic, isPublic, isPublisherOf, isPublisherOfEach } from './conditions.ts'
 import { listed } from './policy.ts'
-import { anyText, inOrderOf, type PageArguments, pageByKey } from '../../platform/graphql/connections.ts'
+import { anyText, beyond, type Direction, inOrderOf, type PageArguments, pageByKey, type Sort } from '../../platform/graphql/connections.ts'
 import { columnsOf, db, filterBy, type Tables } from '../../platform/db/query.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import type { Publisher } from '../publishers/entity.ts'
@@ -116,11 +116,11 @@ export type OwnOrder = 'name' | 'published'
 const manyPackages = 2000
 
 /** Returns the packages that a user can publish to, as an uploader or as a member of the owning publisher, as a connection. */
-export async function listOwnPackages(em: EntityManager, userId: string, order: OwnOrder, page: PageArguments, many = manyPackages) {
+export async function listOwnPackages(em: EntityManager, userId: string, sort: Sort<OwnOrder>, page: PageArguments, many = manyPackages) {
   const total = await countOwnPackages(em, userId)
+  const own = { userId, hasMany: total > many, direction: sort.direction }
   const count = async () => total
-  const load = order === 'published' ? loadByPublication(em, userId, total > many) : loadByName(em, userId, total > many)
-  return pageByKey(page, { ...load, count })
+  return pageByKey(page, { ...(sort.by === 'published' ? loadByPublication(em, own) : loadByName(em, own)), count })
 }
 
 async function countOwnPackages(em: EntityManager, userId: string): Promise<number> {
@@ -136,35 +136,41 @@ async function countOwnPackages(em: EntityManager, userId: string): Promise<numb
   return row?.total ?? 0
 }
 
-function loadByName(em: EntityManager, userId: string, hasMany: boolean) {
+type OwnList = { userId: string; hasMany: boolean; direction: Direction }
+
+function loadByName(em: EntityManager, { userId, hasMany, direction }: OwnList) {
   const isOwn = hasMany ? isPublisherOfEach : isPublisherOf
   return {
     keyOf: ({ name }: Package) => name,
     isKey: anyText,
     load: (limit: number, after: string | undefined) => {
       const own = filterBy<Package, 'packages'>('packages', (p) => isOwn(userId, { id: p('id'), publisherId: p('publisher_id') }))
-      const later = after === undefined ? {} : { name: { $gt: after } }
-      return findEach(em, Package, { $and: [own, later] }, { orderBy: { name: 'asc' }, limit })
+      const later = after === undefined ? {} : { name: { [beyond[direction]]: after } }
+      return findEach(em, Package, { $and: [own, later] }, { orderBy: { name: direction }, limit })
     },
   }
 }
 
-/** Sorts by the newest publication, which the search index stores. The few packages that are not indexed yet come last. */
-function loadByPublication(em: EntityManager, userId: string, hasMany: boolean) {
+/** Sorts by the newest publication, which the search index stores. The few packages that are not indexed yet count as the oldest. */
+function loadByPublication(em: EntityManager, own: OwnList) {
   const keys = new Map<string, string>()
-  async function newest(limit: number, after: Place | undefined) {
-    if (hasMany && after?.document !== 0) {
-      const rows = await readEach(em, { query: ownDocuments(userId, after).limit(limit), order: 'at desc, document desc' })
-      if (rows.length === limit) return rows
+  const { hasMany, direction } = own
+  const order = `at ${direction}, document ${direction}, id ${direction}`
+  async function read(limit: number, after: Place | undefined) {
+    const isAscending = direction === 'asc'
+    // Ascending, the packages that are not indexed come first.
+    if (hasMany && (isAscending ? (after?.document ?? 0) : after?.document) !== 0) {
+      const rows = await readEach(em, { query: ownDocuments(own, after).limit(limit), order })
+      if (isAscending || rows.length === limit) return rows
     }
-    return readEach(em, { query: ownByPublication(userId, after).limit(limit), order: 'at desc, document desc, id desc' })
+    return readEach(em, { query: ownByPublication(own, after).limit(limit), order })
   }
   return {
     keyOf: ({ id }: Package) => keys.get(id) ?? '',
     isKey: (key: string) => /^\d{1,15} \d{1,15} [\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(key),
     load: async (limit: number, after: string | undefined) => {
       const [at, document, id = ''] = after?.split(' ') ?? []
-      const rows = await newest(limit, after === undefined ? undefined : { at: Number(at), document: Number(document), id })
+      const rows = await read(limit, after === undefined ? undefined : { at: Number(at), document: Number(document), id })
       for (const { id, at, document } of rows) keys.set(id, `${at} ${document} ${id}`)
       const found = await Promise.all(rows.map((row) => loadPackage({ em }, row.id)))
       return found.filter((pkg) => pkg !== null)
@@ -176,19 +182,21 @@ function loadByPublication(em: EntityManager, userId: string, hasMany: boolean) 
 type Place = { at: number; document: number; id: string }
 
 /** Selects the user's indexed packages, in the order of an index of the documents. */
-const ownDocuments = (userId: string, after: Place | undefined) =>
+const ownDocuments = ({ userId, direction }: OwnList, after: Place | undefined) =>
   db
     .selectFrom('package_search_documents as d')
     .leftJoin('packages as p', 'p.id', 'd.package_id')
     .select(['d.package_id as id', 'd.published_at as at', 'd.id as document'])
     .where(isPublisherOfEach(userId, { id: own('id'), publisherId: own('publisher_id') }))
     .$if(after !== undefined, (query) =>
-      query.where((d) => d(d.refTuple('d.published_at', 'd.id'), '<', d.tuple(after?.at ?? 0, after?.document ?? 0))),
+      query.where((d) => d(d.refTuple('d.published_at', 'd.id'), later[direction], d.tuple(after?.at ?? 0, after?.document ?? 0))),
     )
-    .orderBy('d.published_at', 'desc')
-    .orderBy('d.id', 'desc')
+    .orderBy('d.published_at', direction)
+    .orderBy('d.id', direction)
 
-const ownByPublication = (userId: string, after: Place | undefined) =>
+const later = { asc: '>', desc: '<' } as const
+
+const ownByPublication = ({ userId, direction }: OwnList, after: Place | undefined) =>
   db
     .selectFrom('packages as p')
     .leftJoin('package_search_documents as d', 'd.package_id', 'p.id')
@@ -197,12 +205,12 @@ const ownByPublication = (userId: string, after: Place | undefined) =>
     .$if(after !== undefined, (query) =>
       query.where((d) => {
         const place = d.tuple(d.fn.coalesce('d.published_at', d.lit(0)), d.fn.coalesce('d.id', d.lit(0)), d.ref('p.id'))
-        return d(place, '<', d.tuple(after?.at ?? 0, after?.document ?? 0, after?.id ?? ''))
+        return d(place, later[direction], d.tuple(after?.at ?? 0, after?.document ?? 0, after?.id ?? ''))
       }),
     )
-    .orderBy('at', 'desc')
-    .orderBy('document', 'desc')
-    .orderBy('p.id', 'desc')
+    .orderBy('at', direction)
+    .orderBy('document', direction)
+    .orderBy('p.id', direction)
 
 const own = columnsOf('packages', 'p')
 

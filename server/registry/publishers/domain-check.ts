@@ -127,7 +127,7 @@ const recordValuePattern = /^svc-verify=[0-9a-f]{40}$/
 
 /**
  * Returns the TXT records at the verification name of a domain, each with its strings concatenated (RFC 7208, section 3.3). Queries only the
- * configured resolvers and only TXT records; never connects to an address. Returns null and logs the reason if the resolvers fail, refuse or time out.
+ * configured resolvers and only TXT records; never connects to an address. Returns null and logs the reason if the resolvers fail, reject or time out.
  */
 export async function lookUpRecords({ config, log }: Pick<Services, 'config' | 'log'>, domain: string): Promise<string[] | null> {
   const resolver = new Resolver({ timeout: Math.ceil(lookUpMs / 3), tries: 2 })

@@ -5,7 +5,7 @@ import { unknownPublisher } from './service.ts'
 
 const details = 'id: slug displayName description websiteUrl contactEmail isVerified createdAt'
 const member = 'user @flatten { userId: uuid email displayName } role'
-/** Members are left out for callers who may not see them. */
+/** All fields of a publisher. Members are omitted for callers who may not see them. */
 const whole = `${details} members @omitNull { ${member} }`
 const check = 'domainCheck { host value checkedAt nextCheckAt lostAt problem }'
 const byId = { ids: { id: 'Publisher', userId: 'User' }, names: { id: 'publisherId' } }

@@ -3,6 +3,7 @@ import { AuditEntryRef } from '../../accounts/audit/refs.ts'
 import { lastDeletionOf, listAuditEntries } from '../../accounts/audit/list.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { connectionOf } from '../../platform/graphql/payload.ts'
+import { newestByDefault } from '../../platform/graphql/types.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { countMembers, findPublisher, listPublishers, loadMembers } from './list.ts'
@@ -63,6 +64,7 @@ builder.objectFields(PublisherRef, (t) => ({
     {
       type: AuditEntryRef,
       description: 'Activity log of the publisher, newest first. Requires permission to administer the publisher.',
+      args: { direction: t.arg(newestByDefault) },
       resolve: async ({ id }, args, context) => {
         if (!(await viewerCan(context, canSeeAdministration, { id })))
           throw insufficientPermissions(`You do not administer the publisher ${id}.`)

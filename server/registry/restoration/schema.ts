@@ -5,11 +5,12 @@ import { formerly } from '../../platform/graphql/former-schema.ts'
 import { isServerAdmin } from '../../platform/access/roles.ts'
 import { newestFirst } from '../../platform/graphql/connections.ts'
 import { connectionOf, payload } from '../../platform/graphql/payload.ts'
+import { newestByDefault } from '../../platform/graphql/types.ts'
 import { PackageRef, VisibilityEnum } from '../packages/refs.ts'
 import { PublisherRef } from '../publishers/refs.ts'
 import { DeletedPackage } from './entity.ts'
 import { type KeptArchive, loadKept, loadObstacle, loadOwners, loadVersions, versionsShown } from './list.ts'
-import { isRestorable, restorableUntil, restoreDeleted } from './service.ts'
+import { restorableFilter, deletionUndoneUntil, restoreDeleted } from './service.ts'
 
 const DeletedRef = builder.objectRef<DeletedPackage>('DeletedPackage')
 
@@ -26,12 +27,12 @@ builder.node(DeletedRef, {
   description: 'A deleted package, or a single deleted version of a package, that can be restored within seven days.',
   authScopes: { scope: 'admin' },
   id: { resolve: ({ id }) => id },
-  loadOne: (id, { em, scopes, now }) => (isServerAdmin({ scopes }) ? em.findOne(DeletedPackage, { id, ...isRestorable(now()) }) : null),
+  loadOne: (id, { em, scopes, now }) => (isServerAdmin({ scopes }) ? em.findOne(DeletedPackage, { id, ...restorableFilter(now()) }) : null),
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Name of the package.' }),
     isWholePackage: t.exposeBoolean('isWhole', { description: 'Whether the package was deleted, or one version of it.' }),
     deletedAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was deleted.' }),
-    restorableUntil: t.field({ type: 'DateTime', description: 'Until when it can be restored.', resolve: restorableUntil }),
+    restorableUntil: t.field({ type: 'DateTime', description: 'Until when it can be restored.', resolve: deletionUndoneUntil }),
     deletedBy: t.field({
       type: UserRef,
       nullable: true,
@@ -101,9 +102,9 @@ builder.queryField('deletedPackages', (t) =>
     {
       type: DeletedRef,
       description: 'Packages and versions that were deleted in the last seven days, newest first. For administrators.',
-      args: { name: t.arg.string({ description: 'Only those of the package with this name.' }) },
+      args: { name: t.arg.string({ description: 'Only those of the package with this name.' }), direction: t.arg(newestByDefault) },
       resolve: (_root, { name, ...page }, { em, now }) =>
-        newestFirst(em, DeletedPackage, { ...isRestorable(now()), ...(name && { name }) }, page),
+        newestFirst(em, DeletedPackage, { ...restorableFilter(now()), ...(name && { name }) }, page),
     },
     connectionOf(DeletedRef),
   ),

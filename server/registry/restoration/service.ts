@@ -15,7 +15,7 @@ import type { Services } from '../../services.ts'
 import { findUpstreamClaim } from '../mirror/catalog/names.ts'
 import { ReservedName } from '../names/entity.ts'
 import { isUpstreamApproved, lockNewNames, releaseName, requireApproval } from '../names/service.ts'
-import { removalKind } from '../packages/deletion/service.ts'
+import { archiveRemovalKind } from '../packages/deletion/service.ts'
 import { Package } from '../packages/entity.ts'
 import { lockVisibility } from '../packages/visibility.ts'
 import { DeletedPackage, DeletedPackageVersion } from './entity.ts'
@@ -25,10 +25,11 @@ import { restorePackageRows, restoreVersionRows } from './rows.ts'
 const dayMs = 86_400_000
 
 /** Returns when a deleted package is gone permanently. */
-export const restorableUntil = ({ createdAt }: Pick<DeletedPackage, 'createdAt'>): Date => new Date(createdAt.getTime() + graceDays * dayMs)
+export const deletionUndoneUntil = ({ createdAt }: Pick<DeletedPackage, 'createdAt'>): Date =>
+  new Date(createdAt.getTime() + graceDays * dayMs)
 
 /** Condition for what can still be restored. */
-export const isRestorable = (now: Date) => ({ createdAt: { $gt: new Date(now.getTime() - graceDays * dayMs) } })
+export const restorableFilter = (now: Date) => ({ createdAt: { $gt: new Date(now.getTime() - graceDays * dayMs) } })
 
 /** Permanently deletes what was deleted more than seven days ago. Safe to run at any time and on several instances. Returns the number. */
 export const purgeDeleted = ({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> =>
@@ -43,7 +44,7 @@ export const restoreDeleted = (context: SignedInContext, id: string): Promise<Pa
 
 async function restore(context: SignedInContext, id: string): Promise<Package> {
   const { em, blobs, now } = context
-  const deleted = await em.fork().findOne(DeletedPackage, { id, ...isRestorable(now()) })
+  const deleted = await em.fork().findOne(DeletedPackage, { id, ...restorableFilter(now()) })
   if (!deleted) throw unknownDeletion()
   const obstacle = await loadObstacle({ em }, id)
   if (obstacle) throw conflict(obstacle)
@@ -53,7 +54,7 @@ async function restore(context: SignedInContext, id: string): Promise<Package> {
   await stopRemoval(em, deleted.name, subject)
   const pkg = await putBackAndRestore(context, { deleted, archives, isReserved }).catch(async (error: unknown) => {
     const hashes = archives.map(({ archiveSha256 }) => archiveSha256)
-    await em.fork().transactional((inner) => enqueue(inner, { kind: removalKind, subject, payload: { hashes, docs: [] } }, now()))
+    await em.fork().transactional((inner) => enqueue(inner, { kind: archiveRemovalKind, subject, payload: { hashes, docs: [] } }, now()))
     throw error
   })
   // A removal that had already begun may have moved an archive after it was put back.
@@ -91,13 +92,18 @@ async function stopRemoval(em: EntityManager, name: string, subject: string): Pr
       inner,
       db
         .deleteFrom('jobs')
-        .where('kind', '=', removalKind)
+        .where('kind', '=', archiveRemovalKind)
         .where((eb) => eb('state', '=', sql.lit('queued')))
         .where('subject', '=', subject),
     )
     const running = await readRow(
       inner,
-      db.selectFrom('jobs').select('id').where('kind', '=', removalKind).where('state', '=', 'running').where('subject', '=', subject),
+      db
+        .selectFrom('jobs')
+        .select('id')
+        .where('kind', '=', archiveRemovalKind)
+        .where('state', '=', 'running')
+        .where('subject', '=', subject),
     )
     if (running) throw conflict(`The archives of ${name} are being removed right now. Try again in a few seconds.`)
   })

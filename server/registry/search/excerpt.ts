@@ -25,7 +25,7 @@ export async function excerptOf(reader: Reader, pkg: Package, { words }: QueryTe
   const missing = words.filter((word) => !isRelated(word, brief) && !word.prefixes.some((prefix) => joined.includes(prefix)))
   if (missing.length === 0) return null
   const readme = await loadReadme(reader, version.id)
-  const segments = readme === null ? null : excerptFrom(readme, missing, words)
+  const segments = readme === null ? null : buildExcerpt(readme, missing, words)
   if (segments) return { source: 'readme', segments }
   const surface = await loadSurface(reader, version.id)
   const names = surface === null ? [] : matchingNames(namesInSurface(surface), missing)
@@ -57,7 +57,7 @@ function matchingNames(names: readonly string[], words: readonly QueryWord[]): s
 }
 
 /** Cuts the text around the first of the missing words, at spaces. Returns null if none of them occurs. */
-export function excerptFrom(markdown: string, missing: readonly QueryWord[], words: readonly QueryWord[]): Segment[] | null {
+export function buildExcerpt(markdown: string, missing: readonly QueryWord[], words: readonly QueryWord[]): Segment[] | null {
   const text = withoutMarkup(markdown)
   const at = findWord(text, missing)
   if (at === null) return null

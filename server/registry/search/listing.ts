@@ -1,5 +1,6 @@
 import type { Parameter } from '../../platform/db/reads.ts'
 import { invalidInput } from '../../errors.ts'
+import type { Direction } from '../../platform/graphql/connections.ts'
 import { dialectOf, foundByName, isWithin, scoreConditions, type Statement } from './dialects.ts'
 import type { Selection, Source } from './selection.ts'
 import { z } from 'zod'
@@ -9,41 +10,45 @@ export type SearchMatch = { id: string; name: string; score: number; cursor: str
 
 export type ListSort = keyof typeof orders
 
+/** A sort order; `direction` is that of the order by default. */
+export type ListOrder = { sort: ListSort; direction?: Direction | null | undefined }
+
 export type ListRange = { limit: number; offset: number; after?: string | null | undefined }
 
 /**
- * Lists the selected packages, sorted by time or number (descending) or by name.
+ * Lists the selected packages, sorted by time or number (descending by default) or by name.
  * @throws ApiError InvalidInput for a cursor of another list.
  */
-export async function listPackages(
+export async function listMatches(
   source: Source,
   selection: Selection,
-  sort: ListSort,
+  order: ListOrder,
   { limit, offset, after }: ListRange,
 ): Promise<SearchMatch[]> {
   // A keyset cursor would reveal downloads and the number of packages to anonymous callers, so their cursors only contain an offset.
   if (selection.reach !== 'public') {
-    const rows = await listRows(source, selection, sort, { limit, offset, after })
-    return rows.map((row) => matchOf(row, placeOf(sort, row.key, row.document)))
+    const rows = await listRows(source, selection, order, { limit, offset, after })
+    return rows.map((row) => matchOf(row, placeOf(order.sort, row.key, row.document)))
   }
   const skipped = offset + (after ? readRank(after) : 0)
-  const rows = await listRows(source, selection, sort, { limit, offset: skipped })
+  const rows = await listRows(source, selection, order, { limit, offset: skipped })
   return rows.map((row, index) => matchOf(row, skipped + index + 1))
 }
 
 const matchOf = ({ id, name }: Row, position: Place | number): SearchMatch => ({ id, name, score: 0, cursor: writeCursor(position) })
 
-async function listRows(source: Source, selection: Selection, sort: ListSort, { limit, offset, after }: ListRange): Promise<Row[]> {
-  const { direction, beyond } = orders[sort]
-  // Packages that are found by name only come last, because their dates and counts include those of hidden versions.
+async function listRows(source: Source, selection: Selection, order: ListOrder, { limit, offset, after }: ListRange): Promise<Row[]> {
+  const { sort } = order
+  const direction = order.direction ?? orders[sort].direction
+  // Packages that are found by name only have no value, because their dates and counts include those of hidden versions.
   const column =
     selection.byName && sort !== 'name' ? `case when d.shown_to = 2 then ${orders[sort].column} else -1 end` : orders[sort].column
   const place = after ? readPlace(after, sort === 'name' || sort === 'score' ? sort : 'number') : []
-  const order = `order by ${column} ${direction}, d.id ${direction}`
-  const beyondPlace = after ? [`(${column}, d.id) ${beyond} (?, ?)`] : []
+  const inOrder = `order by ${column} ${direction}, d.id ${direction}`
+  const beyondPlace = after ? [`(${column}, d.id) ${direction === 'asc' ? '>' : '<'} (?, ?)`] : []
   async function read({ sql, parameters, conditions }: Documents): Promise<Row[]> {
     return source.reads.all<Row>(
-      `select d.package_id as id, d.name, ${column} as key, d.id as document from ${sql} ${whereAll(conditions)} ${order} limit ? offset ?`,
+      `select d.package_id as id, d.name, ${column} as key, d.id as document from ${sql} ${whereAll(conditions)} ${inOrder} limit ? offset ?`,
       ...parameters,
       limit,
       offset,
@@ -55,7 +60,7 @@ async function listRows(source: Source, selection: Selection, sort: ListSort, { 
   if (!selection.terms) {
     // If at least a tenth of all packages have the tags, scanning ten times the page size in sort order fills a page, which is cheaper than sorting
     // all matches.
-    const first = `select * from package_search_documents d ${whereAll([isWithin[selection.reach], ...beyondPlace])} ${order} limit ?`
+    const first = `select * from package_search_documents d ${whereAll([isWithin[selection.reach], ...beyondPlace])} ${inOrder} limit ?`
     const parameters = [...place, 10 * (limit + offset), ...all.parameters]
     const found = await read({ sql: `(${first}) d`, conditions: all.conditions, parameters })
     if (found.length === limit) return found
@@ -119,13 +124,13 @@ export function scannedDocuments(source: Source, selection: Selection): Statemen
 }
 
 const orders = {
-  updated: { column: 'd.updated_at', direction: 'desc', beyond: '<' },
-  published: { column: 'd.published_at', direction: 'desc', beyond: '<' },
-  created: { column: 'd.created_at', direction: 'desc', beyond: '<' },
-  downloads: { column: 'd.downloads', direction: 'desc', beyond: '<' },
-  likes: { column: 'd.likes', direction: 'desc', beyond: '<' },
-  score: { column: 'd.score', direction: 'desc', beyond: '<' },
-  name: { column: 'd.name', direction: 'asc', beyond: '>' },
+  updated: { column: 'd.updated_at', direction: 'desc' },
+  published: { column: 'd.published_at', direction: 'desc' },
+  created: { column: 'd.created_at', direction: 'desc' },
+  downloads: { column: 'd.downloads', direction: 'desc' },
+  likes: { column: 'd.likes', direction: 'desc' },
+  score: { column: 'd.score', direction: 'desc' },
+  name: { column: 'd.name', direction: 'asc' },
 } as const
 
 const breadthOf = ({ terms }: Selection) => (terms?.namesOnly ? 'name' : 'full')

@@ -31,14 +31,14 @@ export async function rankPackages(source: Source, selection: WordSelection, lim
 
 /** Counts the packages that contain each word in their short texts, up to `maxCounted`. Runs one statement. */
 export const countWords = (source: Source, { terms, reach }: WordSelection): Promise<number[]> =>
-  countEach(
+  countSelections(
     source,
     terms.words.map((word) => ({ reach, terms: { ...terms, words: [word] }, all: [], none: [], scores: [] })),
     'brief',
   )
 
 /** Counts the packages of each selection, up to `maxCounted`. Runs one statement. */
-export async function countEach(source: Source, selections: readonly Selection[], breadth: Breadth): Promise<number[]> {
+export async function countSelections(source: Source, selections: readonly Selection[], breadth: Breadth): Promise<number[]> {
   const each = selections.map((selection) => dialectOf(source.backend).matching(selection, breadth))
   const columns = each.map(({ sql }, index) => `(select count(*) from (select id from (${sql}) m limit ${maxCounted}) c) as n${index}`)
   const row = await source.reads.get<Record<string, number | string>>(

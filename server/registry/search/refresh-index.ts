@@ -5,7 +5,7 @@ import { db } from '../../platform/db/query.ts'
 import { changeRows, readRow, readRows } from '../../platform/db/statements.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { type Here, hostedHere, isHostedHere } from '../packages/hosting.ts'
-import { isEntirelyPublic, isListed, isPublicPackage } from '../packages/policy.ts'
+import { isEntirelyPublic, listedSql, isPublicPackage } from '../packages/policy.ts'
 import {
   type Analysis,
   notAnalyzed,
@@ -20,7 +20,7 @@ import { lockEntries, lockEntry, removeFromIndex, type ShownTo, storeDocument } 
 import { tagsOf } from './tags.ts'
 
 /** SQL expression: the visibility (`ShownTo`) of package `p` in search. Parameter: `hostedHere`. */
-export const shownTo = `case when not (${isListed('p')}) then 0 when ${isEntirelyPublic} then 2 else 1 end`
+export const shownTo = `case when not (${listedSql('p')}) then 0 when ${isEntirelyPublic} then 2 else 1 end`
 
 /**
  * Updates a package's search document from the database: texts, tags and visibility. Call it at the end of every transaction that changes a package,

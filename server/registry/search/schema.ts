@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { OrderDirection } from '../../platform/graphql/types.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { formerly } from '../../platform/graphql/former-schema.ts'
 import { notNegative, type PageArguments, pageSizeOf } from '../../platform/graphql/connections.ts'
@@ -16,12 +17,12 @@ export const PackageSort = builder.enumType('PackageSort', {
   description: 'How to sort packages.',
   values: {
     RELEVANCE: { value: 'relevance', description: 'Best match first.' },
-    PUBLISHED: { value: 'published', description: 'Most recently published first, by the newest version (`Package.publishedAt`).' },
-    UPDATED: { value: 'updated', description: 'Most recently changed first, including changes of options, owners and retractions.' },
-    CREATED: { value: 'created', description: 'Newest package first.' },
-    DOWNLOADS: { value: 'downloads', description: 'Most downloads in the last 30 days first.' },
-    LIKES: { value: 'likes', description: 'Most likes first.' },
-    SCORE: { value: 'score', description: 'Highest share of points first; packages without a score last.' },
+    PUBLISHED: { value: 'published', description: 'By the time of the newest publication (`Package.publishedAt`).' },
+    UPDATED: { value: 'updated', description: 'By the last change, including changes of options, owners and retractions.' },
+    CREATED: { value: 'created', description: 'By the time of the first publication.' },
+    DOWNLOADS: { value: 'downloads', description: 'By downloads in the last 30 days.' },
+    LIKES: { value: 'likes', description: 'By likes.' },
+    SCORE: { value: 'score', description: 'By share of points; packages without a score count as the lowest.' },
     NAME: { value: 'name', description: 'By name.' },
   } satisfies Record<string, { value: SearchSort; description: string }>,
 })
@@ -109,6 +110,10 @@ const searchArguments = builder.args((t) => ({
     type: PackageSort,
     description: 'Sort order. Defaults to RELEVANCE, or to UPDATED for a query without words.',
     ...formerly('sort'),
+  }),
+  direction: t.field({
+    type: OrderDirection,
+    description: 'Direction of the order. Default: DESC, except ASC for NAME. RELEVANCE takes none: the best matches are always first.',
   }),
   offset: t.int({ description: 'Number of matches to skip, for page numbers. Cursors are cheaper.', validate: notNegative }),
 }))

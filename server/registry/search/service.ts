@@ -1,9 +1,20 @@
 import type { Services } from '../../services.ts'
+import { invalidInput } from '../../errors.ts'
+import type { Direction } from '../../platform/graphql/connections.ts'
 import type { Here } from '../packages/hosting.ts'
 import { dialectOf } from './dialects.ts'
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
-import { countMatches, listPackages, type ListRange, type ListSort, readRank, type SearchMatch, writeCursor } from './listing.ts'
-import { completeIn, countEach, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
+import {
+  countMatches,
+  type ListOrder,
+  listMatches,
+  type ListRange,
+  type ListSort,
+  readRank,
+  type SearchMatch,
+  writeCursor,
+} from './listing.ts'
+import { completeIn, countSelections, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
 import {
   everything,
   parseQuery,
@@ -27,6 +38,8 @@ export type SearchRequest = {
   query?: string | null | undefined
   /** Defaults to relevance, or to the update time for a query without words. */
   sort?: SearchSort | null | undefined
+  /** Defaults to that of the order. Relevance takes none. */
+  direction?: Direction | null | undefined
   limit: number
   offset?: number | null | undefined
   /** Cursor of the match before the first one to return. */
@@ -50,11 +63,11 @@ export type SearchPage = {
 /**
  * Searches packages with a bounded number of reads, independent of the number of packages. Counting takes one more read. If the query has hardly any
  * matches, the search corrects one typing mistake.
- * @throws ApiError InvalidInput for a cursor of another search.
+ * @throws ApiError InvalidInput for a cursor of another search, or a direction of relevance.
  */
 export async function searchPackages(
   source: Source,
-  { searcher, here, query: typed, sort, limit, offset, after }: SearchRequest,
+  { searcher, here, query: typed, sort, direction, limit, offset, after }: SearchRequest,
 ): Promise<SearchPage> {
   const query = withoutForeignFilters(typed ?? '')
   const wanted = await selectionOf(source, query, searcher)
@@ -62,9 +75,11 @@ export async function searchPackages(
   const selection = withPartlyPublic(wanted, here)
   const range = { limit: limit + 1, offset: offset ?? 0, after }
   const order = sort ?? (selection.terms ? 'relevance' : 'updated')
+  if (order === 'relevance' && direction) throw invalidInput('direction: needs an orderBy other than RELEVANCE.', 'direction')
+  const listOrder = { sort: order === 'relevance' ? 'updated' : order, direction } as const
   const { matches, ...found } = isByWords(selection)
-    ? await findWords(source, selection, { query, order, range })
-    : { matches: await listPackages(source, selection, sortOf(order), range), selection, searchedFor: null, unknown: null }
+    ? await findWords(source, selection, { query, listOrder, isRanked: order === 'relevance', range })
+    : { matches: await listMatches(source, selection, listOrder, range), selection, searchedFor: null, unknown: null }
   const { unknown } = found
   return {
     matches: matches.slice(0, limit),
@@ -79,10 +94,9 @@ export async function searchPackages(
 
 /** The result of a search by words. `unknown`: the package name that the query spells, if the query as typed has no matches. */
 type Found = { matches: SearchMatch[]; selection: Selection; searchedFor: string | null; unknown: string | null }
-type WordQuery = { query: string; order: SearchSort; range: ListRange }
+type WordQuery = { query: string; isRanked: boolean; listOrder: ListOrder; range: ListRange }
 
-async function findWords(source: Source, typed: WordSelection, { query, order, range }: WordQuery): Promise<Found> {
-  const isRanked = order === 'relevance'
+async function findWords(source: Source, typed: WordSelection, { query, isRanked, listOrder, range }: WordQuery): Promise<Found> {
   const skipped = isRanked ? range.offset + (range.after ? readRank(range.after) : 0) : 0
   const wanted = isRanked ? skipped + range.limit : 0
   const { selection, query: searchedFor, matches, isUnknown } = await findBest(source, typed, query, { isRanked, limit: wanted })
@@ -90,9 +104,7 @@ async function findWords(source: Source, typed: WordSelection, { query, order, r
     selection,
     searchedFor: searchedFor === query ? null : searchedFor,
     unknown: isUnknown ? (typed.terms.names[0] ?? null) : null,
-    matches: isRanked
-      ? matches.slice(skipped, wanted).map(matchFrom(skipped))
-      : await listPackages(source, selection, sortOf(order), range),
+    matches: isRanked ? matches.slice(skipped, wanted).map(matchFrom(skipped)) : await listMatches(source, selection, listOrder, range),
   }
 }
 
@@ -123,7 +135,7 @@ const isPartOfName = /\w_\w/
 
 /** Returns whether enough packages contain all words in their short texts. */
 async function hasMatches(source: Source, selection: WordSelection): Promise<boolean> {
-  const [count = 0] = await countEach(source, [selection], selection.terms.namesOnly ? 'name' : 'brief')
+  const [count = 0] = await countSelections(source, [selection], selection.terms.namesOnly ? 'name' : 'brief')
   return count >= minMatches
 }
 
@@ -131,8 +143,6 @@ const isByWords = (selection: Selection): selection is WordSelection => selectio
 
 /** Number of matches with which a query is not corrected (typos.ts). */
 const minMatches = 3
-
-const sortOf = (order: SearchSort): ListSort => (order === 'relevance' ? 'updated' : order)
 
 const matchFrom =
   (skipped: number) =>

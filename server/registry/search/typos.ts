@@ -1,5 +1,5 @@
 import { dialectOf, isWithin } from './dialects.ts'
-import { countEach, countWords, type WordSelection } from './ranking.ts'
+import { countSelections, countWords, type WordSelection } from './ranking.ts'
 import type { Reach, Source } from './selection.ts'
 import { respelled, spellingTerms, termsOf, withoutWords } from './terms.ts'
 
@@ -36,7 +36,7 @@ async function bestSpelling(source: Source, selection: WordSelection, index: num
   const [first = null] = spellings
   if (spellings.length < 2 || selection.terms.words.length < 2) return first
   const each = spellings.map((spelling) => ({ ...selection, terms: respelled(selection.terms, index, spelling) }))
-  const counts = await countEach(source, each, 'full')
+  const counts = await countSelections(source, each, 'full')
   return spellings.find((_, at) => (counts[at] ?? 0) > 0) ?? first
 }
 
@@ -68,7 +68,7 @@ export async function leaveOut(source: Source, { selection, query }: Instead): P
   const { words, namesOnly } = selection.terms
   if (words.length < 2) return null
   const without = (indexes: readonly number[]) => ({ ...selection, terms: withoutWords(selection.terms, indexes) })
-  const count = (attempts: readonly number[][]) => countEach(source, attempts.map(without), namesOnly ? 'name' : 'full')
+  const count = (attempts: readonly number[][]) => countSelections(source, attempts.map(without), namesOnly ? 'name' : 'full')
   const each = words.map((_, index) => [index])
   const counts = await count(each)
   const most = counts.indexOf(Math.max(...counts))

@@ -33,7 +33,7 @@ export type MirrorLocked = Pick<LockedPackage, 'name' | 'version' | 'reason'> & 
   state: LockState
   /** The enforced policies that hold the version back. */
   verdicts: Verdict[]
-  /** Why the version is unknown, or refused without a policy. */
+  /** Why the version is unknown, or rejected without a policy. */
   message: string | null
   /** The highest version, if it is later than the locked one and a policy holds it back; otherwise null. */
   later: LaterVersion | null
@@ -59,7 +59,7 @@ const turnsOf = ({ state }: Context): FairLimiter =>
     atOnce: 4,
     waiting: 100,
     waitingPerKey: 10,
-    refusal: () => serviceUnavailable('Too many lock files are being checked. Try again in a moment.', 5),
+    rejection: () => serviceUnavailable('Too many lock files are being checked. Try again in a moment.', 5),
   }))
 
 /**

@@ -39,7 +39,7 @@ async function receive(context: Context): Promise<unknown> {
 
 async function receiveBody(actor: SignedInContext): Promise<string> {
   const { request, config } = actor
-  refuseAnnouncedSize(actor, config.MAX_UPLOAD_BYTES)
+  rejectAnnouncedSize(actor, config.MAX_UPLOAD_BYTES)
   const { upload_id: uploadId } = request.query as Record<string, unknown>
   if (typeof uploadId !== 'string')
     throw invalidInput('upload_id: is required in the query when the archive is the request body.', 'upload_id')
@@ -49,7 +49,7 @@ async function receiveBody(actor: SignedInContext): Promise<string> {
 
 /** Receives the multipart form of the pub client: fields first, then the file (pub's protocol, "Publish"). */
 async function receiveForm(actor: SignedInContext): Promise<string> {
-  refuseAnnouncedSize(actor, actor.config.MAX_UPLOAD_BYTES + formOverhead)
+  rejectAnnouncedSize(actor, actor.config.MAX_UPLOAD_BYTES + formOverhead)
   let uploadId: string | undefined
   let received = false
   for await (const part of actor.request.parts({ limits: formLimits })) {
@@ -67,7 +67,7 @@ const formOverhead = 64 * 1024
 const formLimits = { fileSize: Infinity, files: 1, fields: 20, fieldSize: 1024, parts: 21 }
 
 /** Rejects the request (413) before reading the body when its announced size exceeds the limit. */
-function refuseAnnouncedSize(actor: SignedInContext, limit: number): void {
+function rejectAnnouncedSize(actor: SignedInContext, limit: number): void {
   if ((announcedSize(actor) ?? 0) > limit) throw archiveTooLarge(actor.config.MAX_UPLOAD_BYTES)
 }
 

@@ -53,7 +53,7 @@ async function hasClaim({ em }: SignedInContext, { uploadId, as }: Claim): Promi
   return (await em.fork().count(Upload, { id: uploadId, receivingAs: as })) > 0
 }
 
-export async function releaseClaim({ em }: SignedInContext, { uploadId, as }: Claim): Promise<void> {
+export async function releaseUploadClaim({ em }: SignedInContext, { uploadId, as }: Claim): Promise<void> {
   await em.fork().nativeUpdate(Upload, { id: uploadId, receivingAs: as }, { receivingAs: null, receivingUntil: null, reservedBytes: null })
 }
 

@@ -30,10 +30,10 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
     metrics?.countUpload('published')
     return { message: published, sha256 }
   } catch (error) {
-    const isRefusal = error instanceof ApiError && error.status < 500
-    metrics?.countUpload(isRefusal ? 'refused' : 'failed')
+    const isRejection = error instanceof ApiError && error.status < 500
+    metrics?.countUpload(isRejection ? 'refused' : 'failed')
     // Delete a rejected upload. After a server error the upload is kept, so that the client can retry.
-    if (isRefusal) await discardUpload(context, { id, stagedAs })
+    if (isRejection) await discardUpload(context, { id, stagedAs })
     else if (await isGone(context, id)) throw unknownUpload()
     throw error
   }

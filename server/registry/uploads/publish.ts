@@ -38,7 +38,7 @@ export async function admit(context: SignedInContext, submission: Submission): P
 async function admitNewName(context: SignedInContext, submission: Submission): Promise<NewName> {
   const { name } = submission.pubspec
   await rejectReserved(context.em, name)
-  await refuseDeleted(context.em, submission)
+  await rejectDeleted(context.em, submission)
   const claim = (await isUpstreamApproved(context.em, name)) ? null : await findUpstreamClaim(context, name)
   await requireApproval(context, { name, claim })
   return { name, claim }
@@ -84,7 +84,7 @@ async function publishWithin(
   }
   await inSameTransaction(em, existing || !newName ? [] : await checkNewName(em, context, newName))
   if (existing && isPublished(existing, submission)) return
-  if (!existing) await refuseDeleted(em, submission)
+  if (!existing) await rejectDeleted(em, submission)
   const at = context.now()
   const target = existing ?? (await writePackage(em, context, submission, at))
   const versionId = await writeVersion(em, context, target.id, submission, at)
@@ -128,7 +128,7 @@ function isPublished({ publishedSha256, isDeleted }: Target, { pubspec: { name, 
 }
 
 /** Rejects version numbers of deleted versions, which cannot be reused (pub's protocol, "Publish"). */
-async function refuseDeleted(em: EntityManager, { pubspec: { name, version } }: Pick<Submission, 'pubspec'>): Promise<void> {
+async function rejectDeleted(em: EntityManager, { pubspec: { name, version } }: Pick<Submission, 'pubspec'>): Promise<void> {
   if (await em.count(DeletedVersion, { packageName: name, version })) throw deleted(name, version)
 }
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { archiveTooLarge } from '../../errors.ts'
-import { type Claim, claimUpload, type Heartbeat, releaseClaim, reserveMore, startHeartbeat, uploadInProgress } from './claim.ts'
+import { type Claim, claimUpload, type Heartbeat, releaseUploadClaim, reserveMore, startHeartbeat, uploadInProgress } from './claim.ts'
 import { requireFreeSpace } from '../../platform/store/health.ts'
 import { Upload } from './entity.ts'
 import { readSmallBody, receiveWhole } from './receive-whole.ts'
@@ -29,7 +29,7 @@ export async function receiveUpload(context: SignedInContext, uploadId: string, 
     await stage(context, claim, whileClaimed(context, claim, heartbeat, { chunks, reserved }))
   } catch (error) {
     // If the database is unavailable, keep the original error. The claim then expires by itself.
-    await releaseClaim(context, claim).catch(() => undefined)
+    await releaseUploadClaim(context, claim).catch(() => undefined)
     throw error
   } finally {
     heartbeat.stop()

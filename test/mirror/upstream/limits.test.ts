@@ -93,7 +93,7 @@ it('reads what policies need when a caller has used up the limit', async () => {
   expect((await busy.get(`/mirror${listingPath('colors')}`)).status).toBe(403)
 })
 
-const refuseWith =
+const rejectWith =
   (status: number, retryAfter?: string): UpstreamFault =>
   (_request, response) =>
     response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter }).end()
@@ -117,9 +117,9 @@ it.each(pauses)('sends nothing upstream for a while after status %i with Retry-A
   await using app = await mirrorOf(upstream, { now, alone: true })
   const [busy, other] = [await app.member(), await app.member()]
   const kept = await other.get(`/mirror${listingPath('colors')}`)
-  upstream.fail(listingPath('shapes'), refuseWith(status, retryAfter))
+  upstream.fail(listingPath('shapes'), rejectWith(status, retryAfter))
   passMinutes(app, 11)
-  if (retryAfter?.includes('07:10:09')) upstream.fail(listingPath('shapes'), refuseWith(status, retryAfter.replace('07:10:09', '07:21:09')))
+  if (retryAfter?.includes('07:10:09')) upstream.fail(listingPath('shapes'), rejectWith(status, retryAfter.replace('07:10:09', '07:21:09')))
   const wants = { status: 503, headers: { 'retry-after': String(seconds) }, body: { error: { code: 'ServiceUnavailable' } } }
   expect(await busy.get(`/mirror${listingPath('shapes')}`)).toMatchObject(wants)
   const requests = upstream.count()
@@ -146,7 +146,7 @@ it('sends nothing upstream after an archive was refused, from any instance', asy
   await using app = await mirrorOf(upstream)
   const member = await app.member()
   await member.get(`/mirror${listingPath('colors')}`)
-  upstream.fail(archivePath('colors', '1.0.0'), refuseWith(429, '60'))
+  upstream.fail(archivePath('colors', '1.0.0'), rejectWith(429, '60'))
   expect(await member.get(`/mirror${archivePath('colors', '1.0.0')}`)).toMatchObject({
     status: 503,
     headers: { 'retry-after': expect.stringMatching(/^(60|5\d)$/) },
@@ -172,7 +172,7 @@ it('ignores status 503 without a time', async () => {
     ['c', 'soon 5'],
     ['d', '-5'],
   ] as const) {
-    upstream.fail(listingPath(name), refuseWith(503, retryAfter))
+    upstream.fail(listingPath(name), rejectWith(503, retryAfter))
     expect((await member.get(`/mirror${listingPath(name)}`)).status).toBe(503)
   }
   expect((await member.get(`/mirror${listingPath('colors')}`)).status).toBe(200)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { textOf } from '../../../server/registry/archive/documents.ts'
+import { decodeText } from '../../../server/registry/archive/documents.ts'
 import { inspectPackage } from '../../../server/registry/archive/inspect.ts'
 import { readYaml } from '../../../server/registry/archive/yaml.ts'
 import { parseAdvisories } from '../../../server/registry/advisories/osv.ts'
@@ -29,8 +29,8 @@ const encodings: [string, (source: string) => Buffer][] = [
 
 describe.each(encodings)('text in %s', (_name, encode) => {
   it.each([text, chinese, text.repeat(100), chinese.repeat(100)])('is decoded: %s', (source) => {
-    expect(textOf(encode(source), 20_000)).toBe(source)
-    for (const limit of [5, 6, 7, 8]) expect(Buffer.byteLength(textOf(encode(source), limit))).toBeLessThanOrEqual(limit)
+    expect(decodeText(encode(source), 20_000)).toBe(source)
+    for (const limit of [5, 6, 7, 8]) expect(Buffer.byteLength(decodeText(encode(source), limit))).toBeLessThanOrEqual(limit)
   })
 
   it('is decoded in each document of an archive', async () => {
@@ -81,7 +81,7 @@ it('ignores the prefix field, which version 7 does not have', async () => {
 })
 
 it('replaces NUL in other content', () => {
-  expect(textOf(Buffer.from('a\0b'), 100)).toBe('a\ufffdb')
+  expect(decodeText(Buffer.from('a\0b'), 100)).toBe('a\ufffdb')
 })
 
 it.each([

@@ -99,6 +99,18 @@ describe('arguments', () => {
     for (const input of inputs.filter((one) => typeNameOf(one) === 'OrderDirection')) expect(input.name).toBe('direction')
   })
 
+  it('include the direction of every list with a choice of orders, and of lists by time', () => {
+    const feeds = ['watchedVersions']
+    const sorted = fields.filter(
+      ({ args, description, type }) =>
+        args.some(({ name }) => name === 'orderBy') ||
+        (String(type).endsWith('Connection') && /newest (?:entries )?first/.test(description ?? '')),
+    )
+    expect(sorted.length).toBeGreaterThanOrEqual(15)
+    const others = sorted.filter(({ name, args }) => !feeds.includes(name) && !args.some((argument) => argument.name === 'direction'))
+    expect(namesOf(others)).toEqual([])
+  })
+
   it('name the kind of object that an id belongs to', () => {
     const others = inputs.filter((input) => ['id', 'ids', 'uuid'].includes(input.name) && typeNameOf(input) === 'ID')
     expect(namesOf(others)).toEqual(['Query.node(id:)', 'Query.nodes(ids:)', 'UserReference.uuid'])

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, createServer, get } from 'node:http'
 import { Socket } from 'node:net'
 import { expect, it } from 'vitest'
-import { isBusy, watchSockets } from '../../../server/platform/http/connections/sockets.ts'
+import { hasPendingResponse, watchSockets } from '../../../server/platform/http/connections/sockets.ts'
 
 it.each([
   ['that keep connections open', true],
@@ -43,7 +43,7 @@ it('stops at the deadline despite new connections and pending requests', async (
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('The server does not listen.')
   const asking = ask(address.port, new Agent())
-  await expect.poll(() => [...sockets.open].some(isBusy), { interval: 5 }).toBe(true)
+  await expect.poll(() => [...sockets.open].some(hasPendingResponse), { interval: 5 }).toBe(true)
   // Opens a connection in every iteration of the event loop.
   const flood = () => {
     server.emit('connection', new Socket())

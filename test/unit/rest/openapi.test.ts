@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { NoDeprecatedCustomRule, parse, validate } from 'graphql'
 import openapiTypes, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -151,4 +152,13 @@ it('generates response types that compile in strict mode', async () => {
   }
   const program = ts.createProgram([join(folder, 'api.ts'), join(folder, 'use.ts')], options)
   expect(ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))).toEqual([])
+})
+
+it('uses nothing deprecated in the operations of REST', () => {
+  const uses = routes.flatMap((route) => {
+    const { path, operation } = route.kind === 'operation' ? route : { path: route.path, operation: route.operation?.operation }
+    if (operation === undefined) return []
+    return validate(schema, parse(operation), [NoDeprecatedCustomRule]).map(({ message }) => `${path}: ${message}`)
+  })
+  expect(uses).toEqual([])
 })

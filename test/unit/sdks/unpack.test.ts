@@ -64,7 +64,7 @@ describe.each([
     ['that are too large', [{ path: 'sdk/a', content: Buffer.alloc(200_001) }], 'more than 200000 bytes'],
   ])('is rejected for entries %s', async (_what, files, message) => {
     const { unpacked } = await unpack(await pack(files))
-    expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining(message) })
+    expect(unpacked).toMatchObject({ name: 'UnpackRejected', message: expect.stringContaining(message) })
   })
 
   it('is rejected if it is corrupt or truncated', async () => {
@@ -72,12 +72,12 @@ describe.each([
     const damaged = Buffer.from(whole)
     damaged.fill(0xff, 60, 90)
     for (const broken of [damaged, whole.subarray(0, whole.length - 40), whole.subarray(0, 50)])
-      expect((await unpack(broken)).unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('The archive') })
+      expect((await unpack(broken)).unpacked).toMatchObject({ name: 'UnpackRejected', message: expect.stringContaining('The archive') })
   })
 
   it('is rejected if it would use reserved disk space', async () => {
     const { unpacked } = await unpack(await pack(tree), { freeBytes: 2 ** 60 })
-    expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('not enough free disk space') })
+    expect(unpacked).toMatchObject({ name: 'UnpackRejected', message: expect.stringContaining('not enough free disk space') })
   })
 })
 
@@ -85,14 +85,14 @@ describe('path traversal', () => {
   const names = ['sdk/../evil', '../evil', '/evil', 'sdk//../../evil', 'sdk/..', 'sdk/a\\..\\evil', 'C:/evil', 'sdk/a\nb']
   it.each(names)('is rejected in a tar archive: %j', async (name) => {
     const { unpacked } = await unpack(xz(Buffer.concat([tarEntry({ name }, 'x'), tarEnd])))
-    expect(unpacked).toMatchObject({ name: 'UnpackRefused' })
+    expect(unpacked).toMatchObject({ name: 'UnpackRejected' })
   })
 
   it.each(names.filter((name) => name !== 'sdk/a\nb'))('is rejected in a zip archive: %j', async (name) => {
     // The zip library does not write such names, so a placeholder of the same length is replaced.
     const stand = 'x'.repeat(name.length)
     const archive = Buffer.from((await zipOf([{ path: stand, content: 'y' }])).toString('latin1').replaceAll(stand, name), 'latin1')
-    expect((await unpack(archive)).unpacked).toMatchObject({ name: 'UnpackRefused' })
+    expect((await unpack(archive)).unpacked).toMatchObject({ name: 'UnpackRejected' })
   })
 })
 
@@ -103,7 +103,7 @@ it.each([
   ['a hard link outside the folder', { name: 'sdk/hard', type: '1', link: '../archive' }],
 ])('rejects %s in a tar archive', async (_what, header) => {
   const { unpacked } = await unpack(xz(Buffer.concat([tarEntry(header), tarEnd])))
-  expect(unpacked).toMatchObject({ name: 'UnpackRefused' })
+  expect(unpacked).toMatchObject({ name: 'UnpackRejected' })
 })
 
 it('unpacks in a thread that can be aborted', async () => {
@@ -130,13 +130,13 @@ it('counts the bytes of hard links, because each is copied', async () => {
   const original = tarEntry({ name: 'sdk/a' }, 'x'.repeat(100_000))
   const links = ['b', 'c'].map((name) => tarEntry({ name: `sdk/${name}`, type: '1', link: 'sdk/a' }))
   const { unpacked, into } = await unpack(xz(Buffer.concat([original, ...links, tarEnd])))
-  expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('more than 200000 bytes') })
+  expect(unpacked).toMatchObject({ name: 'UnpackRejected', message: expect.stringContaining('more than 200000 bytes') })
   expect(readdirSync(into)).toEqual(['a', 'b'])
 })
 
 it('rejects a zip archive that declares more than the free space before writing files', async () => {
   const { unpacked } = await unpack(await zipOf([{ path: 'sdk/a', content: Buffer.alloc(5000) }]), { availableBytes: 4999 })
-  expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('not enough free disk space') })
+  expect(unpacked).toMatchObject({ name: 'UnpackRejected', message: expect.stringContaining('not enough free disk space') })
 })
 
 it('rejects files that are not archives', async () => {

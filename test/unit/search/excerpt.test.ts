@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { excerptFrom, markWords } from '../../../server/registry/search/excerpt.ts'
+import { buildExcerpt, markWords } from '../../../server/registry/search/excerpt.ts'
 import { queryTerms } from '../../../server/registry/search/terms.ts'
 import { cpuMsOf } from '../../support/cpu-time.ts'
 
 const wordsOf = (query: string) => queryTerms(query)?.words ?? []
-const cut = (text: string, query: string) => excerptFrom(text, wordsOf(query), wordsOf(query))
+const cut = (text: string, query: string) => buildExcerpt(text, wordsOf(query), wordsOf(query))
 const joined = (text: string, query: string) =>
   cut(text, query)
     ?.map(({ text: part }) => part)

@@ -56,8 +56,8 @@ it('continues after failed work', async () => {
 })
 
 it('rejects callers after a timeout with a custom error, and frees their place', async () => {
-  const refusal = (seconds: number) => new Error(`Try again in ${seconds} s.`)
-  const inTurn = createFairLimiter({ atOnce: 1, waiting: 1, waitingPerKey: 1, maxWaitMs: 20, refusal })
+  const rejection = (seconds: number) => new Error(`Try again in ${seconds} s.`)
+  const inTurn = createFairLimiter({ atOnce: 1, waiting: 1, waitingPerKey: 1, maxWaitMs: 20, rejection })
   const running = Promise.withResolvers<string>()
   const first = inTurn('a', () => running.promise)
   await expect(inTurn('b', async () => 'served')).rejects.toThrow('Try again in 1 s.')

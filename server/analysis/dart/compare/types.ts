@@ -115,7 +115,7 @@ export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTy
 }
 
 /** Returns the members of a type, optionally with its default constructor and its inherited members of the hidden types among `types`. */
-export function membersOf(type: SurfaceDeclaration, areDefaultsKnown: boolean, types: KnownTypes | null): SurfaceMember[] {
+export function comparedMembers(type: SurfaceDeclaration, areDefaultsKnown: boolean, types: KnownTypes | null): SurfaceMember[] {
   const { name, members = [], hasDefaultConstructor } = type
   const all = [...members]
   if (areDefaultsKnown && hasDefaultConstructor) all.unshift({ kind: 'constructor', name, signature: `${name}()` })

@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import type { Config } from '../../../platform/config/config.ts'
-import { requestFile, reasonOf, type Download } from '../archive-site.ts'
-import { InstallRefused, inMegabytes, requireFreeSpace, unpackedFactor } from '../platform.ts'
+import { requestFile, requestFailureReason, type Download } from '../archive-site.ts'
+import { InstallRejected, inMegabytes, requireSdkSpace, unpackedFactor } from '../platform.ts'
 import type { ProxySettings } from '../../../platform/outbound/proxy.ts'
 import { type Pace, watchPace } from '../../../platform/outbound/request.ts'
 import type { Track } from './track.ts'
@@ -25,7 +25,7 @@ type Wanted = Download & { pace: Pace; proxies: ProxySettings }
 
 /**
  * Downloads an archive to `path` and verifies its SHA-256. Resumes partial downloads, as long as each connection transfers at least `pace.bytes`.
- * @throws InstallRefused for a missing archive, another SHA-256, or too little disk space; Error for temporary failures.
+ * @throws InstallRejected for a missing archive, another SHA-256, or too little disk space; Error for temporary failures.
  */
 export async function download(
   config: Settings,
@@ -43,8 +43,8 @@ export async function download(
     } catch (error) {
       track.signal.throwIfAborted()
       const after = await sizeOf(part)
-      if (error instanceof InstallRefused || after < before + pace.bytes) throw error
-      track.addLine(`The connection broke after ${inMegabytes(after)} (${reasonOf(error)}). Resuming from there.`)
+      if (error instanceof InstallRejected || after < before + pace.bytes) throw error
+      track.addLine(`The connection broke after ${inMegabytes(after)} (${requestFailureReason(error)}). Resuming from there.`)
       before = after
     }
   }
@@ -59,7 +59,7 @@ const origin = z.object({ url: z.string(), sha256: z.string(), validator: z.stri
 async function transfer(config: Settings, wanted: Wanted, part: string, track: DownloadTrack): Promise<void> {
   const { body, offset, total } = await open(wanted, part, track.signal)
   requireLength(total ?? 0, maxBytes)
-  if (total !== null) await requireFreeSpace(config, total - offset + unpackedFactor * total)
+  if (total !== null) await requireSdkSpace(config, total - offset + unpackedFactor * total)
   let done = offset
   let nextCheckAt = done + checkIntervalBytes
   const watch = watchPace(track.signal, wanted.pace)
@@ -69,7 +69,7 @@ async function transfer(config: Settings, wanted: Wanted, part: string, track: D
       done += chunk.length
       requireLength(done, total ?? maxBytes)
       track.report(done, total)
-      if (done >= nextCheckAt) await requireFreeSpace(config, 0)
+      if (done >= nextCheckAt) await requireSdkSpace(config, 0)
       if (done >= nextCheckAt) nextCheckAt = done + checkIntervalBytes
       yield chunk
     }
@@ -101,7 +101,7 @@ async function open(wanted: Wanted, part: string, signal: AbortSignal) {
 /** Validates a response, and stores its validator for a later resume. `size`: bytes on disk. Returns where the body starts in the file. */
 async function describeBody(body: IncomingMessage, { url, sha256 }: Wanted, part: string, size: number) {
   const { statusCode: status, headers } = body
-  if (status === 404 || status === 410) throw new InstallRefused(`The archive no longer exists: ${url} answered ${status}.`)
+  if (status === 404 || status === 410) throw new InstallRejected(`The archive no longer exists: ${url} answered ${status}.`)
   const [, first, all] = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers['content-range'] ?? '') ?? []
   if (size > 0 && (status === 416 || (status === 206 && Number(first) !== size))) {
     await rm(part, { force: true })
@@ -124,7 +124,7 @@ async function begin({ url, pace, proxies }: Wanted, headers: Record<string, str
   try {
     return await requestFile(url, { proxies, headers, signal: watch.signal })
   } catch (error) {
-    throw new Error(`${url} cannot be read: ${reasonOf(error)}.`, { cause: error })
+    throw new Error(`${url} cannot be read: ${requestFailureReason(error)}.`, { cause: error })
   } finally {
     watch.end()
   }
@@ -138,11 +138,11 @@ async function verify(part: string, { url, sha256 }: Download, wasResumed: boole
   await rm(part, { force: true })
   // The message omits the actual hash: it would let an administrator identify content that only the server can read.
   const message = `The SHA-256 of ${url} does not match ${sha256}, the value published by the archive.`
-  throw wasResumed ? new Error(message) : new InstallRefused(`${message} The download was deleted.`)
+  throw wasResumed ? new Error(message) : new InstallRejected(`${message} The download was deleted.`)
 }
 
 function requireLength(bytes: number, most: number): void {
-  if (bytes > most) throw new InstallRefused(`The archive is larger than the expected ${most} bytes. The download was deleted.`)
+  if (bytes > most) throw new InstallRejected(`The archive is larger than the expected ${most} bytes. The download was deleted.`)
 }
 
 async function originOf(part: string): Promise<z.infer<typeof origin> | null> {

@@ -8,7 +8,7 @@ import { newId } from '../../../platform/db/base.ts'
 import { conflict, invalidInput } from '../../../errors.ts'
 import { parseVersion } from '../../../platform/pub/version.ts'
 import { type SdkChannel, sdkChannels, SdkInstall, type SdkKind } from '../entity.ts'
-import { removeFolder, thisPlatform, requireFreeSpace, unpackedFactor } from '../platform.ts'
+import { removeSdkFolder, thisPlatform, requireSdkSpace, unpackedFactor } from '../platform.ts'
 import { pathsOf } from '../ready.ts'
 import { enqueueInstall, restartIn, sdkTitle } from '../service.ts'
 import { runTask } from '../unpack/run-task.ts'
@@ -18,13 +18,13 @@ type Found = { kind: SdkKind; version: string; channel: SdkChannel }
 
 /**
  * Copies an SDK archive from a local file, and enqueues its install job, which a running server picks up immediately. @throws ApiError InvalidInput
- * when the file is not an SDK archive; Conflict while the SDK is being installed; InstallRefused without enough disk space.
+ * when the file is not an SDK archive; Conflict while the SDK is being installed; InstallRejected without enough disk space.
  */
 export async function importSdk({ em, config }: Import, path: string, now: Date): Promise<SdkInstall> {
   const found = await inspect(path)
   const importedSha256 = await runTask({ do: 'hash', archive: path }, z.string())
   const { size } = await stat(path)
-  await requireFreeSpace(config, (1 + unpackedFactor) * size)
+  await requireSdkSpace(config, (1 + unpackedFactor) * size)
   const known = await em.findOne(SdkInstall, found)
   if (known && known.status !== 'ready' && known.status !== 'failed') throw beingInstalled(found)
   // The copy gets a temporary folder: a concurrent import of the same SDK may win the install's own folder.
@@ -38,12 +38,12 @@ export async function importSdk({ em, config }: Import, path: string, now: Date)
         ? await restartIn(inner, known.id, ['ready', 'failed'], now, { status: 'extracting', importedSha256 })
         : await create(inner, { ...found, importedSha256 }, now)
       if (!install) throw beingInstalled(found)
-      await removeFolder(config, install) // left by an import whose transaction was cut off
+      await removeSdkFolder(config, install) // left by an import whose transaction was cut off
       await rename(copy.folder, pathsOf(config, install).folder)
       return install
     })
   } catch (error) {
-    await removeFolder(config, attempt)
+    await removeSdkFolder(config, attempt)
     throw error instanceof UniqueConstraintViolationException ? beingInstalled(found) : error
   }
 }

@@ -6,23 +6,23 @@ import type { Services } from '../../../services.ts'
 import { download } from './download.ts'
 import { SdkInstall } from '../entity.ts'
 import {
-  bytesIn,
+  measureFolder,
   listFolders,
-  removeFolder,
+  removeSdkFolder,
   freeBytes,
   isOutOfSpace,
-  requireFreeSpace,
+  requireSdkSpace,
   unpackedFactor,
-  InstallRefused,
+  InstallRejected,
   attemptFolder,
 } from '../platform.ts'
 import { prepare } from './prepare.ts'
-import { cancelInstall, isOver, installPayload, lockInstall, lockKind, noRelease, sdkTitle, installKind } from '../service.ts'
+import { cancelInstall, isOver, installPayload, lockInstall, lockKind, noRelease, sdkTitle, sdkInstallKind } from '../service.ts'
 import { exists, pathsOf } from '../ready.ts'
 import { findRelease } from '../releases.ts'
 import { Track } from './track.ts'
 import { runTask } from '../unpack/run-task.ts'
-import { diskFullMessage, UnpackRefused } from '../unpack/folder.ts'
+import { diskFullMessage, UnpackRejected } from '../unpack/folder.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { Job } from '../../../platform/jobs/entity.ts'
 
@@ -43,7 +43,7 @@ export const sdkInstall = (services: Services) =>
       const id = subjectId(work)
       const em = services.database.fork()
       const install = await em.findOne(SdkInstall, { id, generation }, { populate: ['log'] })
-      if (!install) return removeFolder(services.config, { id, generation })
+      if (!install) return removeSdkFolder(services.config, { id, generation })
       if (isOver(install)) return
       await attempt(services, new Track(services, install, work), work)
     },
@@ -57,7 +57,7 @@ async function attempt(services: Services, track: Track, work: Work): Promise<vo
   } catch (error) {
     // Saving the remaining log lines also updates `isObsolete`.
     if (work.signal.aborted) await track.close()
-    if (track.isObsolete) return await removeFolder(services.config, install)
+    if (track.isObsolete) return await removeSdkFolder(services.config, install)
     // The server is stopping or another process took over the job. The folder is kept for the next attempt.
     if (work.signal.aborted) throw error
     const reason = reasonOf(error)
@@ -66,7 +66,7 @@ async function attempt(services: Services, track: Track, work: Work): Promise<vo
       throw error
     }
     track.addLine(reason)
-    await removeFolder(services.config, install)
+    await removeSdkFolder(services.config, install)
     await track.close()
     await markFailed(services, install, reason)
   } finally {
@@ -84,24 +84,24 @@ async function runSteps(services: Services, track: Track): Promise<void> {
   }
   await track.begin('preparing', 'Testing the SDK …')
   const prepared = await prepare(services, places, track)
-  const sizeBytes = await bytesIn(places.folder)
+  const sizeBytes = await measureFolder(places.folder)
   await writeFile(places.mark, '')
   track.signal.throwIfAborted()
   track.addLine(`${sdkTitle(track.install)} is ready.`)
   await track.close()
   // The install was removed or cancelled just before it completed.
-  if (!(await markReady(services, track.install, { ...prepared, sizeBytes }))) return removeFolder(config, track.install)
+  if (!(await markReady(services, track.install, { ...prepared, sizeBytes }))) return removeSdkFolder(config, track.install)
   for (const one of await listFolders(config))
-    if (one.id === track.install.id && one.generation < track.install.generation) await removeFolder(config, one)
+    if (one.id === track.install.id && one.generation < track.install.generation) await removeSdkFolder(config, one)
 }
 
 async function fetchArchive(services: Services, path: string, track: Track): Promise<void> {
   const { install } = track
   if (install.importedSha256)
-    throw new InstallRefused(`The imported archive no longer exists. Import it again: ${adminCommand} import-sdk <file>`)
+    throw new InstallRejected(`The imported archive no longer exists. Import it again: ${adminCommand} import-sdk <file>`)
   await track.begin('downloading', `Downloading ${sdkTitle(install)} (${install.channel}, ${install.platform}) …`)
   const found = await findRelease(services, install)
-  if (!found) throw new InstallRefused(noRelease(install))
+  if (!found) throw new InstallRejected(noRelease(install))
   track.addLine(found.url)
   await download(services.config, found, path, track)
 }
@@ -110,8 +110,8 @@ async function unpack({ config }: Services, { archive, unpacking, path }: Return
   const { kind, importedSha256 } = track.install
   await track.begin('extracting', 'Unpacking …')
   if (importedSha256 && (await runTask({ do: 'hash', archive }, z.string(), { signal: track.signal })) !== importedSha256)
-    throw new InstallRefused(`The imported archive changed on disk. Import it again: ${adminCommand} import-sdk <file>`)
-  await requireFreeSpace(config, unpackedFactor * (await stat(archive)).size)
+    throw new InstallRejected(`The imported archive changed on disk. Import it again: ${adminCommand} import-sdk <file>`)
+  await requireSdkSpace(config, unpackedFactor * (await stat(archive)).size)
   const top = kind === 'dart' ? 'dart-sdk' : 'flutter'
   const task = {
     do: 'unpack',
@@ -151,7 +151,7 @@ async function markReady(
 const markFailed = ({ database }: Services, { id, generation }: SdkInstall, reason: string): Promise<number> =>
   database.fork().nativeUpdate(SdkInstall, { id, generation }, { status: 'failed', errorMessage: reason.slice(0, 1000) })
 
-const isFinal = (error: unknown): boolean => error instanceof InstallRefused || error instanceof UnpackRefused || isOutOfSpace(error)
+const isFinal = (error: unknown): boolean => error instanceof InstallRejected || error instanceof UnpackRejected || isOutOfSpace(error)
 
 function reasonOf(error: unknown): string {
   if (isOutOfSpace(error)) return diskFullMessage
@@ -164,7 +164,8 @@ export const sdkRemoval = ({ config, database }: Services) =>
     const id = subjectId(work)
     const install = await database.fork().findOne(SdkInstall, { id })
     for (const attempt of await listFolders(config))
-      if (attempt.id === id && attempt.generation < (install?.generation ?? Number.POSITIVE_INFINITY)) await removeFolder(config, attempt)
+      if (attempt.id === id && attempt.generation < (install?.generation ?? Number.POSITIVE_INFINITY))
+        await removeSdkFolder(config, attempt)
   })
 
 /** Minimum age in milliseconds of SDK folders to delete. Newer ones may belong to an import that has not created its database record yet. */
@@ -184,11 +185,11 @@ export async function collectSdks({ config, database, log }: Collected): Promise
     const found = await stat(attemptFolder(config, attempt)).catch(() => null)
     if (!found || Date.now() - found.mtimeMs < graceMs) continue
     log.info(`deleting SDK folder ${name}: no install uses it`)
-    await removeFolder(config, attempt)
+    await removeSdkFolder(config, attempt)
   }
   for (const { id, generation, status } of installs) {
     if (status === 'ready' || status === 'failed') continue
-    const [job] = await em.find(Job, { kind: installKind, subject: id }, { orderBy: { id: 'desc' }, limit: 1, disableIdentityMap: true })
+    const [job] = await em.find(Job, { kind: sdkInstallKind, subject: id }, { orderBy: { id: 'desc' }, limit: 1, disableIdentityMap: true })
     if (job && job.state !== 'failed') continue
     const errorMessage = job?.error ?? 'The install job no longer exists.'
     await em.nativeUpdate(SdkInstall, { id, generation, status }, { status: 'failed', errorMessage })

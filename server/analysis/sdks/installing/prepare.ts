@@ -6,7 +6,7 @@ import { SandboxUnusable } from '../../../platform/sandbox/capabilities.ts'
 import { type Outcome, run } from '../../../platform/sandbox/run.ts'
 import { exists, trustGit, type pathsOf } from '../ready.ts'
 import type { Services } from '../../../services.ts'
-import { InstallRefused } from '../platform.ts'
+import { InstallRejected } from '../platform.ts'
 import type { Track } from './track.ts'
 
 type Prepared = { dartVersion: string; panaVersion: string | null }
@@ -19,19 +19,19 @@ const activated = /Activated pana (\d[^\s]*?)\.?(\s|$)/
 
 /**
  * Reads the SDK's version by running it, and activates pana in its own PUB_CACHE, which must not be moved, since pub writes absolute paths into it.
- * @throws InstallRefused when the SDK does not run here or has another version; Error when pana cannot be installed.
+ * @throws InstallRejected when the SDK does not run here or has another version; Error when pana cannot be installed.
  */
 export async function prepare(services: Pick<Services, 'config' | 'state'>, places: Places, track: Track): Promise<Prepared> {
   const { config } = services
   const { kind, version } = track.install
-  if (!(await exists(places.dart))) throw new InstallRefused(`The archive has no program ${places.dart.slice(places.path.length + 1)}.`)
+  if (!(await exists(places.dart))) throw new InstallRejected(`The archive has no program ${places.dart.slice(places.path.length + 1)}.`)
   await rm(places.pubCache, { recursive: true, force: true })
   await mkdir(join(places.pubCache, '.home'), { recursive: true, mode: 0o755 })
   const dart = (...args: string[]) => runIn(services, places, track, [places.dart, ...args])
   const versionOutput = await dart('--version')
   const dartVersion = versionLine.exec(versionOutput.lines.join('\n'))?.[1]
-  if (versionOutput.code !== 0 || !dartVersion) throw new InstallRefused(`It does not run on this machine: ${describe(versionOutput)}`)
-  if (kind === 'dart' && dartVersion !== version) throw new InstallRefused(`The archive holds Dart ${dartVersion}, not ${version}.`)
+  if (versionOutput.code !== 0 || !dartVersion) throw new InstallRejected(`It does not run on this machine: ${describe(versionOutput)}`)
+  if (kind === 'dart' && dartVersion !== version) throw new InstallRejected(`The archive holds Dart ${dartVersion}, not ${version}.`)
   if (kind === 'flutter') {
     const flutter = await runIn(services, places, track, [join(places.path, 'bin', 'flutter'), '--version'])
     if (flutter.code !== 0)
@@ -65,7 +65,7 @@ async function runIn(
     track.signal.throwIfAborted()
     return outcome
   } catch (error) {
-    throw error instanceof SandboxUnusable ? new InstallRefused(error.message) : error
+    throw error instanceof SandboxUnusable ? new InstallRejected(error.message) : error
   }
 }
 

@@ -46,10 +46,10 @@ export class Folder {
 
   async file(raw: string, { mode, modified }: Attributes, content: AsyncIterable<Uint8Array>): Promise<void> {
     const path = this.#accept(raw)
-    if (path === '') throw new UnpackRefused(`The archive has the file ${quoted(raw)} where its folder should be.`)
+    if (path === '') throw new UnpackRejected(`The archive has the file ${quoted(raw)} where its folder should be.`)
     await this.#make(dirname(path))
     // Only the server's account can write; the executable bit is kept.
-    const file = await open(join(this.#root, path), 'wx', (mode & 0o111) === 0 ? 0o644 : 0o755).catch(refuseDuplicate(raw))
+    const file = await open(join(this.#root, path), 'wx', (mode & 0o111) === 0 ? 0o644 : 0o755).catch(rejectDuplicate(raw))
     let size = 0
     try {
       for await (const chunk of content) {
@@ -77,94 +77,94 @@ export class Folder {
     const [path, from] = [this.#accept(raw), pathBelow(this.#top, original)]
     const size = this.#files.get(from)
     if (size === undefined)
-      throw new UnpackRefused(`The archive has the link ${quoted(raw)} to ${quoted(original)}, which is not a file in the archive.`)
+      throw new UnpackRejected(`The archive has the link ${quoted(raw)} to ${quoted(original)}, which is not a file in the archive.`)
     await this.#make(dirname(path))
     await this.#count(size)
-    await copyFile(join(this.#root, from), join(this.#root, path), constants.COPYFILE_EXCL).catch(refuseDuplicate(raw))
+    await copyFile(join(this.#root, from), join(this.#root, path), constants.COPYFILE_EXCL).catch(rejectDuplicate(raw))
     this.#files.set(path, size)
   }
 
   async finish(): Promise<Unpacked> {
     for (const [path, target] of this.#links) {
       await this.#make(dirname(path))
-      await symlink(target, join(this.#root, path)).catch(refuseDuplicate(path))
+      await symlink(target, join(this.#root, path)).catch(rejectDuplicate(path))
     }
     const root = await realpath(this.#root)
     for (const path of this.#links.keys()) {
       const real = await realpath(join(root, path)).catch(() => null)
       if (real !== null && real !== root && !real.startsWith(root + sep))
-        throw new UnpackRefused(`The archive has the link ${quoted(path)}, which leads out of its folder.`)
+        throw new UnpackRejected(`The archive has the link ${quoted(path)}, which leads out of its folder.`)
     }
     return { entries: this.#entries, bytes: this.#bytes }
   }
 
   #accept(raw: string): string {
-    if (++this.#entries > this.#bounds.entries) throw new UnpackRefused(`The archive has more than ${this.#bounds.entries} entries.`)
+    if (++this.#entries > this.#bounds.entries) throw new UnpackRejected(`The archive has more than ${this.#bounds.entries} entries.`)
     return pathBelow(this.#top, raw)
   }
 
   async #make(path: string): Promise<void> {
     if (path === '.' || this.#folders.has(path)) return
-    if (this.#links.has(path)) throw new UnpackRefused(`The archive has entries below the link ${quoted(path)}.`)
+    if (this.#links.has(path)) throw new UnpackRejected(`The archive has entries below the link ${quoted(path)}.`)
     if (this.#files.has(path)) throw twice(path)
     await this.#make(dirname(path))
-    await mkdir(join(this.#root, path), { mode: 0o755 }).catch(refuseDuplicate(path))
+    await mkdir(join(this.#root, path), { mode: 0o755 }).catch(rejectDuplicate(path))
     this.#folders.add(path)
   }
 
   async #count(bytes: number): Promise<void> {
     this.#bytes += bytes
-    if (this.#bytes > this.#bounds.bytes) throw new UnpackRefused(`The archive holds more than ${this.#bounds.bytes} bytes.`)
+    if (this.#bytes > this.#bounds.bytes) throw new UnpackRejected(`The archive holds more than ${this.#bounds.bytes} bytes.`)
     if (this.#bytes < this.#nextCheckAt) return
     this.#nextCheckAt = this.#bytes + checkIntervalBytes
     const { bavail, bsize } = await statfs(this.#root)
-    if (bavail * bsize < this.#bounds.freeBytes) throw new UnpackRefused(diskFullMessage)
+    if (bavail * bsize < this.#bounds.freeBytes) throw new UnpackRejected(diskFullMessage)
   }
 }
 
 export const diskFullMessage = 'There is not enough free disk space for this SDK. Free up disk space, then install the SDK again.'
 
-const twice = (raw: string) => new UnpackRefused(`The archive has ${quoted(raw)} twice.`)
+const twice = (raw: string) => new UnpackRejected(`The archive has ${quoted(raw)} twice.`)
 
-const refuseDuplicate = (raw: string) => (error: NodeJS.ErrnoException) => {
+const rejectDuplicate = (raw: string) => (error: NodeJS.ErrnoException) => {
   throw error.code === 'EEXIST' ? twice(raw) : error
 }
 
 const maxPath = 1024
 const maxSegment = 255
 
-/** Returns an entry's path relative to the top-level folder `top`. @throws UnpackRefused for an unsafe path, or one outside of `top`. */
+/** Returns an entry's path relative to the top-level folder `top`. @throws UnpackRejected for an unsafe path, or one outside of `top`. */
 function pathBelow(top: string, raw: string): string {
   const path = raw.replace(/^(\.\/)+/, '').replace(/\/+$/, '')
   const segments = path.split('/')
   const isPlain = segments.every((segment) => segment !== '' && segment !== '.' && segment !== '..' && segment.length <= maxSegment)
   // oxlint-disable-next-line no-control-regex -- the pattern detects control characters
   if (!isPlain || path.length > maxPath || /[\u0000-\u001f\u007f\\]/.test(path) || /^[A-Za-z]:/.test(path))
-    throw new UnpackRefused(`The archive has the path ${quoted(raw)}, which may lead out of its folder.`)
-  if (segments[0] !== top) throw new UnpackRefused(`The archive has ${quoted(raw)} outside of its folder ${top}.`)
+    throw new UnpackRejected(`The archive has the path ${quoted(raw)}, which may lead out of its folder.`)
+  if (segments[0] !== top) throw new UnpackRejected(`The archive has ${quoted(raw)} outside of its folder ${top}.`)
   return segments.slice(1).join('/')
 }
 
 /**
  * Rejects a symbolic link that may point outside of the folder. `..` is allowed only at the beginning of the target, because after another link it
- * resolves to a different folder than the text suggests. @throws UnpackRefused
+ * resolves to a different folder than the text suggests. @throws UnpackRejected
  */
 function requireInside(path: string, target: string): void {
   const resolved = posix.normalize(posix.join(posix.dirname(path), target))
   const goesUpLate = /(^|\/)(?!\.\.?(\/|$))[^/]+\/(.*\/)?\.\.(\/|$)/.test(target)
   if (target === '' || target.includes('\0') || posix.isAbsolute(target) || goesUpLate || resolved === '..' || resolved.startsWith('../'))
-    throw new UnpackRefused(`The archive has the link ${quoted(path)} to ${quoted(target)}, which may lead out of its folder.`)
+    throw new UnpackRejected(`The archive has the link ${quoted(path)} to ${quoted(target)}, which may lead out of its folder.`)
 }
 
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 200))
 
 /** An archive that is invalid or does not fit on the disk. Retrying does not help. The message is shown to administrators. */
-export class UnpackRefused extends Error {
-  override readonly name = 'UnpackRefused'
+export class UnpackRejected extends Error {
+  override readonly name = 'UnpackRejected'
 }
 
 /** Converts an error of reading an archive. Returns system errors unchanged and reports any other error as an invalid archive. */
 export const unpackFailure = (error: unknown): unknown =>
-  error instanceof UnpackRefused || !(error instanceof Error) || 'syscall' in error
+  error instanceof UnpackRejected || !(error instanceof Error) || 'syscall' in error
     ? error
-    : new UnpackRefused(`The archive cannot be read: ${error.message}`)
+    : new UnpackRejected(`The archive cannot be read: ${error.message}`)

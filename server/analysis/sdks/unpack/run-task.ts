@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { z } from 'zod'
-import { UnpackRefused } from './folder.ts'
+import { UnpackRejected } from './folder.ts'
 import type { Task } from './unpack.ts'
 import type { Message } from './worker.ts'
 
@@ -9,7 +9,7 @@ type Options = { signal?: AbortSignal | undefined; onProgress?: (done: number, t
 /** Heap limit of the worker thread; decompressors allocate outside the heap. A genuine SDK archive stays below the limit. */
 const memory = { maxOldGenerationSizeMb: 256 }
 
-/** Hashes, reads or unpacks an archive in a worker thread. @throws UnpackRefused for an invalid archive or a full disk; `signal.reason` */
+/** Hashes, reads or unpacks an archive in a worker thread. @throws UnpackRejected for an invalid archive or a full disk; `signal.reason` */
 export async function runTask<Answer>(task: Task, answer: z.ZodType<Answer>, { signal, onProgress }: Options = {}): Promise<Answer> {
   signal?.throwIfAborted()
   const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: task, resourceLimits: memory })
@@ -31,6 +31,6 @@ export async function runTask<Answer>(task: Task, answer: z.ZodType<Answer>, { s
   }
 }
 
-function errorOf({ message, isRefusal, code }: { message: string; isRefusal: boolean; code: string | null }): Error {
-  return isRefusal ? new UnpackRefused(message) : Object.assign(new Error(message), code && { code })
+function errorOf({ message, isRejection, code }: { message: string; isRejection: boolean; code: string | null }): Error {
+  return isRejection ? new UnpackRejected(message) : Object.assign(new Error(message), code && { code })
 }

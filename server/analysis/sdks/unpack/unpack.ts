@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { extract, type Header } from 'tar-stream'
 import xz from 'xz-decompress'
 import { type Entry as ZipEntry, openPromise, type ZipFile } from 'yauzl'
-import { type Bounds, diskFullMessage, Folder, unpackFailure, type Report, type Unpacked, UnpackRefused } from './folder.ts'
+import { type Bounds, diskFullMessage, Folder, unpackFailure, type Report, type Unpacked, UnpackRejected } from './folder.ts'
 
 /** A task for the archive worker thread: hash an archive, unpack it, or read small text files from it. */
 export type Task =
@@ -14,7 +14,7 @@ export type Task =
   | { do: 'unpack'; archive: string; into: string; top: string; bounds: Bounds; availableBytes: number }
   | { do: 'read'; archive: string; paths: string[] }
 
-/** Performs a task and reports its progress in bytes. @throws UnpackRefused when the archive is invalid or the disk is full. */
+/** Performs a task and reports its progress in bytes. @throws UnpackRejected when the archive is invalid or the disk is full. */
 export async function perform(task: Task, report: Report): Promise<unknown> {
   try {
     if (task.do === 'hash') return await hash(task.archive, report)
@@ -37,7 +37,7 @@ async function hash(path: string, report: Report): Promise<string> {
 
 async function unpack({ archive, into, top, bounds, availableBytes }: Task & { do: 'unpack' }, report: Report): Promise<Unpacked> {
   const format = await formatOf(archive)
-  if (format === 'zip' && (await sizeOf(archive)) > availableBytes) throw new UnpackRefused(diskFullMessage)
+  if (format === 'zip' && (await sizeOf(archive)) > availableBytes) throw new UnpackRejected(diskFullMessage)
   // Deletes the files of an interrupted attempt.
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true, mode: 0o755 })
@@ -60,7 +60,7 @@ async function formatOf(path: string): Promise<'zip' | 'tar.xz'> {
   } finally {
     await file.close()
   }
-  throw new UnpackRefused('The archive is neither a zip nor a tar.xz file.')
+  throw new UnpackRejected('The archive is neither a zip nor a tar.xz file.')
 }
 
 const zipSignature = Buffer.from('PK\x03\x04', 'latin1')
@@ -94,7 +94,7 @@ async function unpackTarEntry(entry: TarEntry, into: Folder): Promise<void> {
   if (type === 'directory') return into.folder(name)
   if (type === 'symlink') return into.link(name, linkname ?? '')
   if (type === 'link') return into.copy(name, linkname ?? '')
-  throw new UnpackRefused(`The archive has ${JSON.stringify(name)}, which is neither a file nor a folder nor a link.`)
+  throw new UnpackRejected(`The archive has ${JSON.stringify(name)}, which is neither a file nor a folder nor a link.`)
 }
 
 async function* tarEntries(path: string): AsyncGenerator<{ entry: TarEntry; read: () => number }> {
@@ -146,14 +146,14 @@ async function sizeOf(path: string): Promise<number> {
 }
 
 async function unpackZipEntry(zip: ZipFile, entry: ZipEntry, into: Folder): Promise<void> {
-  if (entry.isEncrypted()) throw new UnpackRefused(`The archive is encrypted.`)
+  if (entry.isEncrypted()) throw new UnpackRejected(`The archive is encrypted.`)
   const attributes = entry.externalFileAttributes >>> 16
   const type = attributes & fileType
   if (entry.fileName.endsWith('/') && (type === folder || type === unknown)) return into.folder(entry.fileName)
   if (type === regular || type === unknown)
     return into.file(entry.fileName, { mode: attributes & 0o777, modified: entry.getLastModDate() }, await zip.openReadStreamPromise(entry))
   if (type !== link || entry.uncompressedSize > maxTarget)
-    throw new UnpackRefused(`The archive has ${JSON.stringify(entry.fileName)}, which is neither a file nor a folder nor a link.`)
+    throw new UnpackRejected(`The archive has ${JSON.stringify(entry.fileName)}, which is neither a file nor a folder nor a link.`)
   into.link(entry.fileName, (await buffer(await zip.openReadStreamPromise(entry))).toString())
 }
 

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { lowerPriority } from '../../../platform/threads/worker.ts'
-import { UnpackRefused } from './folder.ts'
+import { UnpackRejected } from './folder.ts'
 import { perform, type Task } from './unpack.ts'
 
 // Runs in a worker thread, since inflating and hashing gigabytes would block requests.
@@ -14,7 +14,7 @@ const send = (message: Message): void => {
 export type Message =
   | { progress: { done: number; total: number } }
   | { result: unknown }
-  | { failure: { message: string; isRefusal: boolean; code: string | null } }
+  | { failure: { message: string; isRejection: boolean; code: string | null } }
 
 let sentAt = 0
 const report = (done: number, total: number): void => {
@@ -28,5 +28,5 @@ try {
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error)
   const code = (error as NodeJS.ErrnoException).code ?? null
-  send({ failure: { message, isRefusal: error instanceof UnpackRefused, code } })
+  send({ failure: { message, isRejection: error instanceof UnpackRejected, code } })
 }

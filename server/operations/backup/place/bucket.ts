@@ -13,7 +13,7 @@ import { checkBucket } from '../../../platform/blobs/s3/start-check.ts'
 import type { BucketAddress } from '../../../platform/config/forms.ts'
 import { ApiError, conflict } from '../../../errors.ts'
 import { type BackupPlace, type BlobFacts, blobKey, blobsKey, ownerKey, partialKey, snapshotsKey } from './place.ts'
-import { type PlaceConfig, settingsOf, use } from './settings.ts'
+import { type PlaceConfig, backupBucketSettings, use } from './settings.ts'
 import { downloadFiles, draftOf } from './scratch.ts'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -23,7 +23,7 @@ import { createLookup, requireSorted } from '../blob-lists.ts'
 
 /** Opens a backup location in a bucket, below a prefix. Database snapshots are staged in a local folder. */
 export function bucketPlace(config: PlaceConfig, address: BucketAddress): BackupPlace {
-  const settings = settingsOf(config, address)
+  const settings = backupBucketSettings(config, address)
   const reach = reachOf(settings)
   const { bucket, name, keyOf, ask } = reach
   const check = async () => {

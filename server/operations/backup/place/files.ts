@@ -54,10 +54,10 @@ export async function* readInto(sum: Hash, chunks: AsyncIterable<Buffer>): Async
 
 /** Reads the lines of a text file. @throws RangeError for a line longer than `maxLength` characters. */
 export const linesOf = (path: string, maxLength?: number): AsyncGenerator<string> =>
-  splitLines(decoded(createReadStream(path, { highWaterMark: 1 << 18 })), maxLength)
+  readLines(decoded(createReadStream(path, { highWaterMark: 1 << 18 })), maxLength)
 
 /** Reads the lines of a UTF-8 stream. */
-export const linesIn = (chunks: AsyncIterable<Buffer>): AsyncGenerator<string> => splitLines(decoded(chunks))
+export const linesIn = (chunks: AsyncIterable<Buffer>): AsyncGenerator<string> => readLines(decoded(chunks))
 
 async function* decoded(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8')
@@ -72,7 +72,7 @@ const maxLineLength = 2 ** 27
  * Splits text into lines at line feeds only. Unlike readline, it does not split at characters such as U+2028.
  * @throws RangeError for a line longer than the limit, which would not fit into memory.
  */
-export async function* splitLines(text: AsyncIterable<string>, maxLength = maxLineLength): AsyncGenerator<string> {
+export async function* readLines(text: AsyncIterable<string>, maxLength = maxLineLength): AsyncGenerator<string> {
   let rest = ''
   for await (const chunk of text) {
     const lines = (rest + chunk).split('\n')

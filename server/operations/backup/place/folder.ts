@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path'
 import { readMarker, syncDirectory, writeMarker } from '../../../platform/blobs/durable-files.ts'
 import { streamFile } from '../../../platform/blobs/file-stream.ts'
 import { isHash } from '../../../platform/blobs/store.ts'
-import { requireCreatable, reasonOf } from '../../../platform/config/paths.ts'
+import { requireCreatable, explainFileError } from '../../../platform/config/paths.ts'
 import { isThere, makeFolder } from '../../../platform/db/location/files.ts'
 import { conflict } from '../../../errors.ts'
 import { damaged, expecting, writeHashed } from './files.ts'
@@ -127,7 +127,7 @@ async function explained(root: string, work: () => Promise<void>): Promise<void>
   try {
     await work()
   } catch (error) {
-    const reason = error instanceof Error && reasonOf(error, root)
+    const reason = error instanceof Error && explainFileError(error, root)
     throw reason ? conflict(`No backup can be made in ${root}: ${reason}`) : error
   }
 }

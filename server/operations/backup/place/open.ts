@@ -42,7 +42,7 @@ export async function checkBackupPlace(config: Config, log: Log): Promise<void> 
     await (await openPlace(config, BACKUP_TO)).inspect()
   } catch (error) {
     const isAway = bucket && !(error instanceof ConfigError || error instanceof ApiError)
-    if (!isAway) throw refusal(error)
+    if (!isAway) throw unusablePlace(error)
     log.warning(`No backup can be made at the moment: ${messageOf(error)}`)
   }
 }
@@ -55,9 +55,9 @@ export async function makeBackupFolder(config: Config): Promise<void> {
   const { BACKUP_TO } = config
   if (BACKUP_TO === undefined || readBucketAddress(BACKUP_TO)) return
   await (await openPlace(config, BACKUP_TO)).prepare().catch((error: unknown) => {
-    throw refusal(error)
+    throw unusablePlace(error)
   })
 }
 
-const refusal = (error: unknown) => new ConfigError([`BACKUP_TO: ${messageOf(error)}`])
+const unusablePlace = (error: unknown) => new ConfigError([`BACKUP_TO: ${messageOf(error)}`])
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -1,6 +1,6 @@
 import { type BucketUse, nameOfBucket, type S3Config } from '../../../platform/blobs/s3/settings.ts'
 import { type BucketAddress, readBucketAddress } from '../../../platform/config/forms.ts'
-import { type Config, dataFolderAround, isIn } from '../../../platform/config/config.ts'
+import { type Config, dataFolderAround, isInFolder } from '../../../platform/config/config.ts'
 import { partialKey } from './place.ts'
 import { resolve } from 'node:path'
 
@@ -20,7 +20,7 @@ export type PlaceConfig = S3Config &
 export const use: BucketUse = { what: 'The place for backups', said: 'its name', variables: 'BACKUP_S3_', probes: partialKey }
 
 /** Returns the settings of a backup bucket. Settings without a value fall back to those of the archive bucket. */
-export function settingsOf(config: PlaceConfig, { bucket, prefix }: BucketAddress): S3Config {
+export function backupBucketSettings(config: PlaceConfig, { bucket, prefix }: BucketAddress): S3Config {
   const [id, secret] = config.BACKUP_S3_ACCESS_KEY_ID
     ? [config.BACKUP_S3_ACCESS_KEY_ID, config.BACKUP_S3_SECRET_ACCESS_KEY]
     : [config.S3_ACCESS_KEY_ID, config.S3_SECRET_ACCESS_KEY]
@@ -53,13 +53,13 @@ export function describeOverlap(config: DataConfig, address: string): string | n
   const holder = dataFolderAround(config, path)
   if (holder !== null) return `is in ${holder}`
   // A subfolder of DATA_DIR is allowed. A folder that contains DATA_DIR is not, even while DATA_DIR is empty.
-  if (!isIn(path, config.DATA_DIR)) return null
+  if (!isInFolder(path, config.DATA_DIR)) return null
   return path === config.DATA_DIR ? 'is DATA_DIR' : 'contains DATA_DIR'
 }
 
 /** Describes how a location in a bucket overlaps with the archive store, whose unreferenced objects may be garbage collected. */
 function bucketOverlap(config: DataConfig, address: BucketAddress): string | null {
-  const { S3_BUCKET, S3_PREFIX, S3_ENDPOINT } = settingsOf(config, address)
+  const { S3_BUCKET, S3_PREFIX, S3_ENDPOINT } = backupBucketSettings(config, address)
   if (config.BLOB_BACKEND !== 's3' || S3_BUCKET !== config.S3_BUCKET || S3_ENDPOINT !== config.S3_ENDPOINT) return null
   const own = ['staging/', 'sha256/', 'removed/', 'images/', 'mirror/'].some((folder) =>
     S3_PREFIX.startsWith(`${config.S3_PREFIX}${folder}`),

@@ -12,10 +12,10 @@ import {
   byReference,
   continueSequences,
   copyIn,
-  hasTable,
+  hasCopiedTable,
   lockDatabase,
   makeSchema,
-  migrationsOf,
+  copiedMigrations,
   setTriggers,
   storeIdOf,
   withClient,
@@ -29,7 +29,7 @@ import { occupied, settingsLeftOut, type Target } from './target.ts'
 export async function openPostgresTarget(config: Config, manifest: Manifest): Promise<Target> {
   const url = config.POSTGRES_URL ?? ''
   const holder = await lockDatabase(url)
-  if (await hasTable(holder, unfinishedTable)) {
+  if (await hasCopiedTable(holder, unfinishedTable)) {
     await holder.end()
     throw unfinished(config)
   }
@@ -53,7 +53,7 @@ export async function openPostgresTarget(config: Config, manifest: Manifest): Pr
 /** Returns the store id of a database that has accounts or packages; null for an unused database. */
 async function occupantOf(client: Client): Promise<string | null> {
   const isUsed = async (table: string) =>
-    (await hasTable(client, table)) && (await client.query(`select from ${table} limit 1`)).rowCount === 1
+    (await hasCopiedTable(client, table)) && (await client.query(`select from ${table} limit 1`)).rowCount === 1
   if (!(await isUsed('users')) && !(await isUsed('packages'))) return null
   return (await storeIdOf(client)) ?? 'unknown'
 }
@@ -66,7 +66,7 @@ async function requireSchema(client: Client, { migrations }: Manifest): Promise<
   // Migrations run in one transaction, except for the creation of schema_migrations. Interrupted migrations leave only that table behind.
   const begun = await client.query("select from pg_tables where schemaname = current_schema() and tablename <> 'schema_migrations' limit 1")
   if (begun.rowCount === 0) return
-  const found = (await hasTable(client, 'schema_migrations')) ? await migrationsOf(client) : []
+  const found = (await hasCopiedTable(client, 'schema_migrations')) ? await copiedMigrations(client) : []
   if (!isDeepStrictEqual(found, migrations.toSorted()))
     throw conflict(
       'The database has tables, and they are not those of the backup. Create a new, empty database and name it in POSTGRES_URL.',

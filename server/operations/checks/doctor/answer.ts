@@ -6,7 +6,7 @@ import { parseAddress, proxyTrust } from '../../../platform/http/client-address.
 import { derive, equalSecrets, hmac } from '../../../platform/http/keys.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
 import type { Services } from '../../../services.ts'
-import { databaseId } from '../../../platform/store/identity.ts'
+import { readStoreId } from '../../../platform/store/identity.ts'
 
 /** Path of the server's doctor endpoint, below the path of SERVER_URL. */
 export const doctorPath = '/api/v1/doctor'
@@ -32,8 +32,8 @@ export const arrival = z.object({
 })
 
 /** Returns the proofs of both sides: HMACs with a key derived from the database id, which is never sent itself. */
-export function proofsFor(databaseId: string, nonce: string): Record<'question' | 'answer', string> {
-  const key = derive(databaseId, 'doctor')
+export function proofsFor(storeId: string, nonce: string): Record<'question' | 'answer', string> {
+  const key = derive(storeId, 'doctor')
   return { question: hmac(key, `question ${nonce}`), answer: hmac(key, `answer ${nonce}`) }
 }
 
@@ -48,7 +48,7 @@ export function mountDoctor(app: FastifyInstance, services: Services): void {
     await acceptBytes(scope)
     scope.addHook('onRequest', async (request) => {
       const given = wellFormed.exec(String(request.headers[doctorHeader]))
-      if (given) id ??= await databaseId(services.database.fork())
+      if (given) id ??= await readStoreId(services.database.fork())
       if (given && id !== null && equalSecrets(given[2] ?? '', proofsFor(id, given[1] ?? '').question)) return
       throw unknownAddress(services.config.SERVER_URL)
     })

@@ -6,7 +6,7 @@ import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
 import { disagreements } from '../instances.ts'
 import { db } from '../../../platform/db/query.ts'
-import { readsOf } from '../../../platform/db/reads.ts'
+import { forkReads } from '../../../platform/db/reads.ts'
 import { readRows } from '../../../platform/db/statements.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
@@ -19,7 +19,7 @@ import { SdkInstall } from '../../../analysis/sdks/entity.ts'
 import { isUsable } from '../../../analysis/sdks/ready.ts'
 import { sdkTitle } from '../../../analysis/sdks/service.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
-import { accessRefused } from '../../../registry/mirror/health.ts'
+import { accessRejected } from '../../../registry/mirror/health.ts'
 import { requestUpstream } from '../../../registry/mirror/upstream.ts'
 import { describeRoute } from '../../../platform/outbound/proxy.ts'
 import { bucketUrl } from '../../../platform/blobs/s3/settings.ts'
@@ -93,7 +93,7 @@ const maxNamed = 3
 
 /** Checks whether any archives are known to be missing or damaged. Does not read archives; `check-integrity` does. */
 async function checkArchives(em: EntityManager): Promise<Check[]> {
-  const faults = await knownFaults(readsOf(() => em))
+  const faults = await knownFaults(forkReads(() => em))
   if (faults.length === 0) return [passed('archives', 'No archive is known to be missing or damaged.')]
   const named = faults.slice(0, maxNamed).map((fault) => `${fault.package} ${fault.version} (${fault.kind})`)
   const more = faults.length > maxNamed ? ', and others' : ''
@@ -182,7 +182,7 @@ async function checkUpstream(config: Config): Promise<Check[]> {
     })
     answer.destroy()
     const status = answer.statusCode ?? 0
-    if (status === 401 || status === 403) return [warning('mirror', `${accessRefused(config, status).message}.`)]
+    if (status === 401 || status === 403) return [warning('mirror', `${accessRejected(config, status).message}.`)]
     if (status < 500) return [passed('mirror', `The upstream server ${UPSTREAM_URL} answers (status ${status}).`)]
     return [warning('mirror', `The upstream server ${UPSTREAM_URL} answers with status ${status}.`, advice)]
   } catch (error) {

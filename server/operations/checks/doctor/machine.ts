@@ -2,9 +2,9 @@ import { mkdtemp, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../../platform/config/config.ts'
 import { lowFileLimit, openFileLimit } from '../../../platform/config/warnings.ts'
-import { requireCreatable, reasonOf } from '../../../platform/config/paths.ts'
+import { requireCreatable, explainFileError } from '../../../platform/config/paths.ts'
 import { isThere } from '../../../platform/db/location/files.ts'
-import { freeBytesAt, localVolumes } from '../../../platform/store/health.ts'
+import { readFreeBytes, localVolumes } from '../../../platform/store/health.ts'
 import { oldestNode, version } from '../../../platform/config/version.ts'
 import { type Check, failed, messageOf, passed, sizeOf, warning } from './check.ts'
 
@@ -17,7 +17,7 @@ export async function checkFolder({ DATA_DIR }: Config): Promise<Check[]> {
     await rmdir(await mkdtemp(join(DATA_DIR, 'doctor-')))
     return [passed('folder', `${DATA_DIR} is writable.`)]
   } catch (error) {
-    const reason = reasonOf(error as NodeJS.ErrnoException, DATA_DIR) ?? messageOf(error)
+    const reason = explainFileError(error as NodeJS.ErrnoException, DATA_DIR) ?? messageOf(error)
     return [failed('folder', `DATA_DIR: ${reason}`)]
   }
 }
@@ -38,7 +38,7 @@ export async function checkSpace(config: Config): Promise<Check[]> {
 }
 
 async function spaceOf(folder: string, { MIN_FREE_BYTES }: Config): Promise<Check> {
-  const free = await freeBytesAt(folder)
+  const free = await readFreeBytes(folder)
   const message = `${sizeOf(free)} are free at ${folder}.`
   if (free >= 10 * MIN_FREE_BYTES) return passed('space', message)
   const limit = `Free up space: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}), the server rejects uploads.`
@@ -81,7 +81,7 @@ function isOlder(given: string, needed: string): boolean {
 /** Above this difference, users notice: sign-ins and tokens expire too early or too late. */
 const noticedMs = 5000
 /** Above this difference, S3 services reject requests or soon will. */
-const refusedMs = 5 * 60_000
+const rejectedMs = 5 * 60_000
 
 /** Checks this machine's clock against others. Values are the milliseconds by which this machine is ahead; null if unknown. */
 export function clockOf(ahead: Record<string, number | null>): Check[] {
@@ -90,7 +90,7 @@ export function clockOf(ahead: Record<string, number | null>): Check[] {
   const worst = Math.max(...known.map(({ ms }) => Math.abs(ms)))
   const message = `Clock comparison: ${known.map(({ of, ms }) => `this machine is ${difference(ms)} the ${of}`).join(', ')}.`
   if (worst < noticedMs) return [passed('clocks', message)]
-  return [(worst < refusedMs ? warning : failed)('clocks', message, 'Synchronize the clocks of all machines with NTP.')]
+  return [(worst < rejectedMs ? warning : failed)('clocks', message, 'Synchronize the clocks of all machines with NTP.')]
 }
 
 function difference(ms: number): string {

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { networkInterfaces } from 'node:os'
 import type { Config } from '../../../platform/config/config.ts'
 import { equalSecrets, randomText } from '../../../platform/http/keys.ts'
-import { databaseId } from '../../../platform/store/identity.ts'
+import { readStoreId } from '../../../platform/store/identity.ts'
 import { version as ownVersion } from '../../../platform/config/version.ts'
 import { type Arrival, arrival, doctorHeader, doctorPath, proofsFor, sampleBytes } from './answer.ts'
 import { type Check, failed, messageOf, passed, sizeOf, warning } from './check.ts'
@@ -16,7 +16,7 @@ const timeoutMs = 20_000
  * requests only if that server has this version, because older ones do not have the endpoint.
  */
 export async function checkReach(config: Config, em: EntityManager | null, version: string | null) {
-  const id = em && (await databaseId(em))
+  const id = em && (await readStoreId(em))
   if (id == null || version !== ownVersion) return { checks: [], arrival: null }
   const first = await send(config, id, 0)
   if (typeof first === 'string') return { checks: [otherRegistry(config)], arrival: null }

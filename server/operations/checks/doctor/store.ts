@@ -3,7 +3,7 @@ import { type Config, ConfigError } from '../../../platform/config/config.ts'
 import { explainPathError } from '../../../platform/config/paths.ts'
 import { causeOf } from '../../../errors.ts'
 import { isThere } from '../../../platform/db/location/files.ts'
-import { isOwnStore, refuseForeignStore, refuseNewDatabaseForArchives } from '../../../platform/store/identity.ts'
+import { isOwnStore, rejectForeignStore, rejectNewDatabaseForArchives } from '../../../platform/store/identity.ts'
 import { nameOfStore, openBlobs } from '../../../platform/store/open.ts'
 import { writeAndRead } from '../../../platform/store/health.ts'
 import { type Check, examine, failed, passed, warning } from './check.ts'
@@ -55,8 +55,8 @@ async function open(config: Config): Promise<{ store: BlobStore; aheadMs: number
 
 async function checkIdentity(config: Config, { orm, em }: Database, store: BlobStore): Promise<Check[]> {
   try {
-    if (orm) await refuseForeignStore(orm, store, config)
-    else if (config.DB_BACKEND === 'postgres' || !isThere(config.SQLITE_PATH)) await refuseNewDatabaseForArchives(config, async () => store)
+    if (orm) await rejectForeignStore(orm, store, config)
+    else if (config.DB_BACKEND === 'postgres' || !isThere(config.SQLITE_PATH)) await rejectNewDatabaseForArchives(config, async () => store)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const [message = '', ...advice] = error.problems

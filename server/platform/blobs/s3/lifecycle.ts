@@ -3,7 +3,7 @@ import { storageAway } from '../../../errors.ts'
 import { DamagedBytes, readRemovedName, type RemovedBytes } from '../store.ts'
 import type { Verifier } from '../verified-reads.ts'
 import type { Bucket } from './bucket.ts'
-import { codeOf, isMissing, isPrecondition, isUnsupported, missing } from './errors.ts'
+import { codeOf, isMissingObject, isPrecondition, isUnsupported, missingObjectError } from './errors.ts'
 import { copyObject, deleteObject, findFacts, listObjects, type ObjectFacts } from './objects.ts'
 import { verify } from './stored.ts'
 import { DeleteObjectCommand } from '@aws-sdk/client-s3'
@@ -45,7 +45,7 @@ async function copyIfAbsent(bucket: Bucket, from: string, to: string): Promise<b
     await copyObject(bucket, from, to, condition)
     return true
   } catch (error) {
-    if (isMissing(error) || isPrecondition(error)) return false
+    if (isMissingObject(error) || isPrecondition(error)) return false
     if (!isUnsupported(error) || bucket.lacks.conditionalWrites) throw error
     bucket.lacks.conditionalWrites = true
     return copyIfAbsent(bucket, from, to)
@@ -58,7 +58,7 @@ async function refresh(bucket: Bucket, verifier: Verifier, { from, to, sha256 }:
   try {
     await copyObject(bucket, from, to)
   } catch (error) {
-    throw isMissing(error) ? storageAway(missing(error)) : error
+    throw isMissingObject(error) ? storageAway(missingObjectError(error)) : error
   }
 }
 
@@ -138,7 +138,7 @@ export async function restoreRemoved(bucket: Bucket, settled: LRUCache<string, t
     try {
       await copyObject(bucket, key, target)
     } catch (error) {
-      if (isMissing(error)) continue
+      if (isMissingObject(error)) continue
       throw error
     }
     const restored = await findFacts(bucket, target)

@@ -10,16 +10,16 @@ import {
 } from '@aws-sdk/client-s3'
 import { Readable } from 'node:stream'
 import type { Bucket } from './bucket.ts'
-import { failureOf, isMissing, isPrecondition, isUnsupported, missing } from './errors.ts'
+import { failureOf, isMissingObject, isPrecondition, isUnsupported, missingObjectError } from './errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Metadata of an object. `sha256` (hex) is null if the service did not compute it for the whole object. */
 export type ObjectFacts = { key: string; etag: string; bytes: number; modifiedAt: Date; sha256: string | null }
 
 /** Returns the metadata of an object. @throws Error ENOENT if it does not exist. */
-export async function factsOf(bucket: Bucket, key: string): Promise<ObjectFacts> {
+export async function readFacts(bucket: Bucket, key: string): Promise<ObjectFacts> {
   const facts = await findFacts(bucket, key)
-  if (!facts) throw missing()
+  if (!facts) throw missingObjectError()
   return facts
 }
 
@@ -33,7 +33,7 @@ export async function findFacts(bucket: Bucket, key: string): Promise<ObjectFact
     const sha256 = /^[A-Za-z0-9+/]{43}=$/.test(ChecksumSHA256) ? Buffer.from(ChecksumSHA256, 'base64').toString('hex') : null
     return { key, etag: ETag, bytes: ContentLength, modifiedAt: LastModified, sha256 }
   } catch (error) {
-    if (isMissing(error)) return null
+    if (isMissingObject(error)) return null
     throw error
   }
 }
@@ -169,7 +169,7 @@ export async function readMarker(bucket: Bucket, key: string): Promise<string | 
     const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key: key }), bucket.inTime())
     return (await Body?.transformToString())?.trim() ?? ''
   } catch (error) {
-    if (isMissing(error)) return null
+    if (isMissingObject(error)) return null
     throw error
   }
 }

@@ -5,11 +5,11 @@ import { openVerifier } from '../verified-reads.ts'
 import { type Bucket, openBucket } from './bucket.ts'
 import { collectStaged, uploadStream, uploadWhole } from './uploads.ts'
 import { reported } from './errors.ts'
-import { deleteObject, factsOf, readMarker, streamObject, writeMarker } from './objects.ts'
+import { deleteObject, readFacts, readMarker, streamObject, writeMarker } from './objects.ts'
 import type { BucketUse, S3Config } from './settings.ts'
 import { listRemoved, moveToRemoved, promote, purgeRemoved, restoreRemoved } from './lifecycle.ts'
 import { checkBucket } from './start-check.ts'
-import { readsOf } from './stored.ts'
+import { storeReads } from './stored.ts'
 
 const archives: BucketUse = { what: 'The archive store', said: 'S3_BUCKET', variables: 'S3_', probes: 'staging/' }
 
@@ -34,11 +34,11 @@ function storeIn(bucket: Bucket): BlobStore {
   return {
     stage: async (name, source, limit) => uploadStream(bucket, bucket.keys.staged(name), source, limit),
     stageWhole: async (name, bytes) => uploadWhole(bucket, bucket.keys.staged(name), bytes),
-    openStaged: (name) => reported(async () => streamObject(bucket, await factsOf(bucket, bucket.keys.staged(name)))),
+    openStaged: (name) => reported(async () => streamObject(bucket, await readFacts(bucket, bucket.keys.staged(name)))),
     promote: async (name, sha256) => serialized(sha256, () => promote(bucket, { verifier, settled }, name, sha256)),
     // After a failed upload, the caller should not wait for the service once more. Leftovers are collected later.
     discard: async (name) => (bucket.isSilent() ? undefined : reported(async () => deleteObject(bucket, bucket.keys.staged(name)))),
-    ...readsOf(bucket, verifier),
+    ...storeReads(bucket, verifier),
     remove: async (sha256, { at, before = null }) => serialized(sha256, () => moveToRemoved(bucket, settled, sha256, { at, before })),
     listRemoved: () => listRemoved(bucket),
     restore: async (sha256) => serialized(sha256, () => restoreRemoved(bucket, settled, sha256)),

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { type Config, ConfigError } from '../../config/config.ts'
 import type { ProxySettings } from '../../outbound/proxy.ts'
-import { codeOf, statusOf } from './errors.ts'
+import { codeOf, responseStatus } from './errors.ts'
 
 /** The settings of a bucket. */
 export type S3Config = Pick<
@@ -49,14 +49,17 @@ function problemOf(
   const there = `at ${addressOf({ ...config, S3_REGION })}`
   if (code === 'NoSuchBucket') return `there is no bucket ${S3_BUCKET} ${there}. Create it, or correct ${said} or ${variables}ENDPOINT.`
   if (code === 'InvalidBucketName') return `${S3_BUCKET} is not a valid bucket name. Correct ${said}.`
-  if (['PermanentRedirect', 'AuthorizationHeaderMalformed', 'IllegalLocationConstraintException'].includes(code) || statusOf(error) === 301)
+  if (
+    ['PermanentRedirect', 'AuthorizationHeaderMalformed', 'IllegalLocationConstraintException'].includes(code) ||
+    responseStatus(error) === 301
+  )
     return `the bucket is not in the region ${S3_REGION}${regionIn(error)}. Correct ${variables}REGION.`
   if (code === 'InvalidAccessKeyId') return `the service does not know the access key ${there}. Correct ${variables}ACCESS_KEY_ID.`
   if (code === 'SignatureDoesNotMatch') return `the secret does not match the access key. Correct ${variables}SECRET_ACCESS_KEY.`
   if (['CredentialsProviderError', 'ExpiredToken', 'InvalidToken'].includes(code))
     return `there is no valid access key. Set ${variables}ACCESS_KEY_ID and ${variables}SECRET_ACCESS_KEY, or configure another source of AWS credentials.`
   if (code === 'RequestTimeTooSkewed') return 'the clock of this machine is wrong. Set it, for example with NTP.'
-  if (code === 'AccessDenied' || statusOf(error) === 403)
+  if (code === 'AccessDenied' || responseStatus(error) === 403)
     return `the access key may not do ${right ?? 'this'}. Grant it the rights that the help page "S3" lists.`
   return null
 }

@@ -8,20 +8,23 @@ import { type BlobStore, DamagedBytes, isHash, storedAt } from '../store.ts'
 import type { Verifier } from '../verified-reads.ts'
 import type { Bucket } from './bucket.ts'
 import { isPrecondition, reported } from './errors.ts'
-import { factsOf, findFacts, listObjects, type ObjectFacts, streamObject } from './objects.ts'
+import { readFacts, findFacts, listObjects, type ObjectFacts, streamObject } from './objects.ts'
 
 /** Returns the read operations, which verify the content against its hash. */
-export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'open' | 'read' | 'hash' | 'has' | 'list' | 'link' | 'place'> {
+export function storeReads(
+  bucket: Bucket,
+  verifier: Verifier,
+): Pick<BlobStore, 'open' | 'read' | 'hash' | 'has' | 'list' | 'link' | 'place'> {
   const keyOf = bucket.keys.blob
   return {
     open: async (sha256, range) => reported(() => streamVerified(bucket, verifier, sha256, range)),
     async read(sha256) {
-      const bytes = await reported(async () => buffer(await streamObject(bucket, await factsOf(bucket, keyOf(sha256)))))
+      const bytes = await reported(async () => buffer(await streamObject(bucket, await readFacts(bucket, keyOf(sha256)))))
       if (hash('sha256', bytes) !== sha256) throw new DamagedBytes(sha256)
       return bytes
     },
     async hash(sha256) {
-      const found = await reported(async () => hashOf(await streamObject(bucket, await factsOf(bucket, keyOf(sha256)))))
+      const found = await reported(async () => hashOf(await streamObject(bucket, await readFacts(bucket, keyOf(sha256)))))
       if (found !== sha256) verifier.forget(sha256)
       return found
     },
@@ -52,7 +55,7 @@ export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'op
  * @throws DamagedBytes if they do not match.
  */
 export async function verify(bucket: Bucket, verifier: Verifier, sha256: string): Promise<ObjectFacts> {
-  const facts = await factsOf(bucket, bucket.keys.blob(sha256))
+  const facts = await readFacts(bucket, bucket.keys.blob(sha256))
   await verifier.check(sha256, {
     identity: () => facts.etag,
     hash: async () => facts.sha256 ?? hashOf(await streamObject(bucket, facts)),

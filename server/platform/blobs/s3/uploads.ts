@@ -2,7 +2,7 @@ import { AbortMultipartUploadCommand, ListMultipartUploadsCommand, PutObjectComm
 import { Upload } from '@aws-sdk/lib-storage'
 import pLimit from 'p-limit'
 import { Readable } from 'node:stream'
-import { factsOf, measure } from '../measured.ts'
+import { measureBuffer, measure } from '../measured.ts'
 import type { StoredBytes } from '../store.ts'
 import type { Bucket } from './bucket.ts'
 import { codeOf, failureOf, isUnsupported, reported } from './errors.ts'
@@ -45,7 +45,7 @@ export async function uploadStream(bucket: Bucket, key: string, source: Readable
 
 /** Uploads a complete buffer. The service verifies its hash. */
 export async function uploadWhole(bucket: Bucket, key: string, bytes: Buffer): Promise<StoredBytes> {
-  const facts = factsOf(bytes)
+  const facts = measureBuffer(bytes)
   const request = { Bucket: bucket.name, Key: key, Body: bytes, ChecksumSHA256: Buffer.from(facts.sha256, 'hex').toString('base64') }
   await reported(() => bucket.client.send(new PutObjectCommand(request), bucket.inTime()))
   return facts

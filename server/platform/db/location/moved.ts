@@ -6,7 +6,7 @@ import { hasTable } from '../statements.ts'
 import { nameOfDatabase } from './missing.ts'
 import type { DatabaseConfig } from '../options.ts'
 import { isLocked } from './files.ts'
-import { WritesRefused } from '../unavailable.ts'
+import { WritesRejected } from '../unavailable.ts'
 
 /** The table that a PostgreSQL database has until the move from SQLite is complete and verified. */
 export const unfinishedTable = 'database_move'
@@ -18,7 +18,7 @@ export const moveMarkerPath = (path: string): string => `${path}.moved`
 export const moveLockPath = (path: string): string => `${path}.moving`
 
 /** @throws ConfigError if the SQLite file was moved to PostgreSQL. */
-export function refuseMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
+export function rejectMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
   if (DB_BACKEND === 'postgres' || !existsSync(moveMarkerPath(SQLITE_PATH))) return
   throw new ConfigError([
     `The database ${SQLITE_PATH} was moved to PostgreSQL (see ${moveMarkerPath(SQLITE_PATH)}). Set DB_BACKEND=postgres and POSTGRES_URL.`,
@@ -27,7 +27,7 @@ export function refuseMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
 }
 
 /** @throws ConfigError if a move to this PostgreSQL database is incomplete. */
-export async function refuseUnfinished(orm: MikroORM, config: DatabaseConfig): Promise<void> {
+export async function rejectUnfinished(orm: MikroORM, config: DatabaseConfig): Promise<void> {
   if (config.DB_BACKEND === 'sqlite') return
   if (await hasTable(orm, unfinishedTable)) throw unfinished(config)
 }
@@ -54,11 +54,11 @@ export function moveStateOf({ DB_BACKEND, SQLITE_PATH }: Where): MoveState {
 
 /** Rejects writes to an SQLite file that is being moved or was moved, so that no write is acknowledged that the move did not copy. */
 export type WriteGuard = {
-  /** Call before a write. @throws WritesRefused if a move was detected less than 200 ms ago. */
+  /** Call before a write. @throws WritesRejected if a move was detected less than 200 ms ago. */
   beforeWrite: () => void
-  /** Call when the file is locked. @throws WritesRefused if a move holds the lock. */
+  /** Call when the file is locked. @throws WritesRejected if a move holds the lock. */
   onLocked: () => void
-  /** Call while holding the lock of the file. A move writes its marker before it releases the lock. @throws WritesRefused if the file was moved. */
+  /** Call while holding the lock of the file. A move writes its marker before it releases the lock. @throws WritesRejected if the file was moved. */
   onLockAcquired: () => void
 }
 
@@ -69,18 +69,18 @@ const recheckMs = 200
 export function guardWrites(config: Where): WriteGuard {
   let movingUntil = 0
   const onLockAcquired = () => {
-    if (existsSync(moveMarkerPath(config.SQLITE_PATH))) throw new WritesRefused('moved')
+    if (existsSync(moveMarkerPath(config.SQLITE_PATH))) throw new WritesRejected('moved')
   }
   return {
     beforeWrite() {
       if (performance.now() >= movingUntil) return
       onLockAcquired()
-      throw new WritesRefused('moving')
+      throw new WritesRejected('moving')
     },
     onLocked() {
       const state = moveStateOf(config)
       if (state === 'moving') movingUntil = performance.now() + recheckMs
-      if (state) throw new WritesRefused(state)
+      if (state) throw new WritesRejected(state)
     },
     onLockAcquired,
   }

@@ -5,7 +5,7 @@ import { isThere, lockSqlite, makeFolder } from '../location/files.ts'
 import { meterStatements, type StatementWatch } from '../meter.ts'
 import { migrate, type MigrationListener } from '../schema/migrate.ts'
 import { explainMissing, nameOfDatabase } from '../location/missing.ts'
-import { refuseMoved, refuseUnfinished, type MoveState, moveStateOf } from '../location/moved.ts'
+import { rejectMoved, rejectUnfinished, type MoveState, moveStateOf } from '../location/moved.ts'
 import type { DatabaseConfig, Logging, PoolState } from '../options.ts'
 import { openReads, type Reads, type Source } from '../reads.ts'
 import { isMigrated, migrationsOf } from '../schema/schema-state.ts'
@@ -55,7 +55,7 @@ export async function openDatabase(
   config: DatabaseConfig,
   { onQuery, watch, beforeMigrating, onMigration, isMove = false }: Options = {},
 ): Promise<Database> {
-  if (!isMove) refuseMoved(config)
+  if (!isMove) rejectMoved(config)
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config) : () => {}
   const opened = await open(config, onQuery).catch((error: unknown) => {
     unlock()
@@ -63,8 +63,8 @@ export async function openDatabase(
   })
   const { orm } = opened
   try {
-    if (!isMove) await refuseUnfinished(orm, config)
-    refuseMoving(config)
+    if (!isMove) await rejectUnfinished(orm, config)
+    rejectMoving(config)
     // Check that the database is usable before anything else, because later steps may create directories.
     const isCurrent = await isMigrated(orm, config)
     await beforeMigrating?.(orm)
@@ -92,7 +92,7 @@ export async function openDatabase(
 }
 
 /** Throws while the database is being moved, because a starting server must write before it can respond. */
-function refuseMoving(config: DatabaseConfig): void {
+function rejectMoving(config: DatabaseConfig): void {
   if (moveStateOf(config) === 'moving')
     throw new Error(`${config.SQLITE_PATH} is being moved to PostgreSQL. Start the server after the move.`)
 }
@@ -113,13 +113,13 @@ async function migrateSchema(orm: MikroORM, config: DatabaseConfig, report?: Mig
  * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
  */
 export async function openUnlocked(config: DatabaseConfig, { isMove = false }: Pick<Options, 'isMove'> = {}): Promise<MikroORM> {
-  if (!isMove) refuseMoved(config)
+  if (!isMove) rejectMoved(config)
   // Opening a missing SQLite file would create it.
   if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true }))
     throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
   const orm = await openWithoutTimeouts(config)
   return orClose(orm, config, async () => {
-    if (!isMove) await refuseUnfinished(orm, config)
+    if (!isMove) await rejectUnfinished(orm, config)
     if (!(await isMigrated(orm, config))) throw await schemaNotCurrent(orm, config)
   })
 }
@@ -151,14 +151,14 @@ async function schemaNotCurrent(orm: MikroORM, config: DatabaseConfig): Promise<
  * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
  */
 export async function openForInspection(config: DatabaseConfig): Promise<MikroORM | null> {
-  refuseMoved(config)
+  rejectMoved(config)
   if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true })) return null
   const orm = await openWithoutTimeouts(config).catch((error: unknown) => {
     throw explainMissing(error, config)
   })
   return orClose(orm, config, async () => {
     await orm.em.getConnection().execute('select 1')
-    await refuseUnfinished(orm, config)
+    await rejectUnfinished(orm, config)
   })
 }
 

@@ -151,7 +151,7 @@ export class PostgresConnections {
   }
 
   #rejectWaiting(reason: Error): void {
-    for (const refuse of this.#waiting) refuse(reason)
+    for (const fail of this.#waiting) fail(reason)
   }
 
   /** Closes one connection, unless it is the only one, so that a pool without connections can open one. */
@@ -192,14 +192,14 @@ export class PostgresConnections {
       let isOver = false
       const end = () => {
         isOver = true
-        this.#waiting.delete(refuse)
+        this.#waiting.delete(fail)
       }
-      const refuse = (error: Error) => {
+      const fail = (error: Error) => {
         end()
         reject(error)
       }
-      this.#waiting.add(refuse)
-      pool.connect().then((client) => (isOver ? client.release(pool !== this.#pool) : (end(), resolve(client))), refuse)
+      this.#waiting.add(fail)
+      pool.connect().then((client) => (isOver ? client.release(pool !== this.#pool) : (end(), resolve(client))), fail)
     })
   }
 }

@@ -159,7 +159,7 @@ export class Lease implements DatabaseConnection {
         this.#setSync(isForced)
         return work()
       } catch (error) {
-        if (!isBusy(error)) throw error
+        if (!isLockedError(error)) throw error
         this.#shared.guard.onLocked()
         if (performance.now() > deadline) throw error
       }
@@ -195,7 +195,7 @@ const prepared = new WeakMap<Database, LRUCache<string, Statement>>()
 const maxPrepared = 200
 
 /** Returns whether SQLite reports that the file is locked by another connection. */
-export const isBusy = (error: unknown): boolean =>
+export const isLockedError = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))
 
 export type Mutex = ReturnType<typeof createMutex>

@@ -8,7 +8,7 @@ import type { Statement } from '../query.ts'
 import type { Source } from '../reads.ts'
 import { forSqlite } from '../statements.ts'
 import { convertRows } from './sqlite-rows.ts'
-import { avoidReplanning, isBusy } from './sqlite-lease.ts'
+import { avoidReplanning, isLockedError } from './sqlite-lease.ts'
 
 /** Maximum number of prepared statements. Each combination of search filters is its own statement. */
 const maxPrepared = 200
@@ -114,14 +114,14 @@ function retryWhileLocked<T>(read: () => T): Promise<T> {
 }
 
 async function retry<T>(read: () => T, failure: unknown): Promise<T> {
-  if (!isBusy(failure)) throw failure
+  if (!isLockedError(failure)) throw failure
   const deadline = performance.now() + busyMs
   for (;;) {
     await unmetered(() => sleep(retryMs))
     try {
       return read()
     } catch (error) {
-      if (!isBusy(error) || performance.now() > deadline) throw error
+      if (!isLockedError(error) || performance.now() > deadline) throw error
     }
   }
 }

@@ -59,7 +59,7 @@ export function watchSockets(server: Server): Sockets {
       for (const socket of held) socket.resume()
       held.clear()
       await untilClosed(open, deadline, idleMs)
-      const abandoned = [...open].filter(isBusy).length
+      const abandoned = [...open].filter(hasPendingResponse).length
       for (const { socket } of open) socket.destroy()
       return abandoned
     },
@@ -67,7 +67,7 @@ export function watchSockets(server: Server): Sockets {
 }
 
 /** Whether a request is in progress, that is, its response is not sent completely. The rest of a body after the response does not count. */
-export const isBusy = ({ latest }: Connection): boolean =>
+export const hasPendingResponse = ({ latest }: Connection): boolean =>
   latest !== null && !latest.response.writableFinished && !latest.response.destroyed
 
 /**
@@ -95,7 +95,7 @@ async function untilClosed(open: ReadonlySet<Connection>, deadline: number, idle
   while (open.size > 0 && performance.now() < deadline) {
     const now = performance.now()
     for (const connection of open) {
-      if (isBusy(connection)) idleSince.delete(connection)
+      if (hasPendingResponse(connection)) idleSince.delete(connection)
       else if (!idleSince.has(connection)) idleSince.set(connection, now)
       const idle = now - (idleSince.get(connection) ?? now)
       if (idle > 2 * idleMs) connection.socket.destroy()

@@ -10,7 +10,7 @@ import { openFileLimit } from '../../../platform/config/warnings.ts'
 import { isOutOfFiles, unavailable } from '../../../platform/db/unavailable.ts'
 import { turnOf } from '../../../platform/http/limits.ts'
 import { makeJobFolder } from '../../../platform/sandbox/job-folder.ts'
-import { freeBytesAt } from '../../../platform/store/health.ts'
+import { readFreeBytes } from '../../../platform/store/health.ts'
 import { ThreadFailed } from '../../../platform/threads/pool.ts'
 import { openTaskQueue, type TaskQueue } from '../../../platform/threads/task-queue.ts'
 import { openArchive } from '../../packages/listing/archive.ts'
@@ -136,7 +136,7 @@ async function makeCopy(context: Context, archive: VersionArchive, ask: Ask): Pr
   try {
     const folder = await makeJobFolder(context.config)
     try {
-      const free = await freeBytesAt(DATA_DIR)
+      const free = await readFreeBytes(DATA_DIR)
       // Two archives can be unpacked at once, each with its compressed copy.
       if (free < MIN_FREE_BYTES + 2 * (maxArchiveBytes + archive.bytes))
         throw lowSpace(`${free} bytes are free at ${DATA_DIR}, too few to unpack an archive`)

@@ -4,7 +4,7 @@ import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
 import type { StoredBytes } from '../../../platform/blobs/store.ts'
 import { createFairLimiter, type FairLimiter } from '../../../platform/threads/fair-limiter.ts'
-import { documentRank, textOf } from '../../archive/documents.ts'
+import { documentRank, decodeText } from '../../archive/documents.ts'
 import { eachFile } from '../../archive/read.ts'
 import { imageSettings } from '../../markdown/images.ts'
 import { repositoryOf } from '../../markdown/links.ts'
@@ -111,7 +111,7 @@ async function extract(context: Context, archive: StoredBytes): Promise<Readme |
     return null
   }
   const kept = found as { path: string; chunks: Buffer[] } | null
-  return kept && { path: kept.path, text: textOf(Buffer.concat(kept.chunks), maxReadme) }
+  return kept && { path: kept.path, text: decodeText(Buffer.concat(kept.chunks), maxReadme) }
 }
 
 /** Copies chunks up to the limit plus a few bytes, so that the text can be truncated at a character boundary. */

@@ -24,13 +24,14 @@ export const mirrorPolicyRoutes = [
   route(
     'GET /api/admin/mirror/decisions',
     `query ($rule: String, $outcome: MirrorOutcome, $q: String, $offset: Int) {
-      mirrorDecisions(first: 50, rule: $rule, outcome: $outcome, q: $q, offset: $offset) {
+      mirrorDecisions(first: 50, rule: $rule, outcome: $outcome, query: $q, offset: $offset) {
         nodes { id: uuid outcome rule packageName version reason user { userId: uuid email displayName } count firstAt lastAt } totalCount
       }
     }`,
     {
       summary:
         'Decisions of the policies of the mirror and faults of the upstream server, most recently repeated first, 50 per page. `q` is part of the package name.',
+      names: { q: 'query' },
       answer: { page: 'mirrorDecisions', of: 'decisions' },
       errorStatuses: [404],
     },

@@ -29,7 +29,7 @@ const schema = z.object({
   }),
   /** Denied packages, and if `allow` is not empty, the only allowed ones. */
   packages: z.object({ mode, allow: z.array(selector), deny: z.array(selector) }),
-  /** Refuses versions with an advisory of at least this severity. Advisories without a severity count as `unknownAs`. */
+  /** Rejects versions with an advisory of at least this severity. Advisories without a severity count as `unknownAs`. */
   advisories: z.object({ mode, severity: z.enum(severities), unknownAs: z.enum(severities) }),
   /** SPDX identifiers in lower case, as in upstream tags of the latest version. If `allow` is not empty, only these are allowed. */
   licenses: z.object({ mode, allow: z.array(z.string()), deny: z.array(z.string()) }),

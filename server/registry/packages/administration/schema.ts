@@ -1,5 +1,6 @@
 import { builder } from '../../../platform/graphql/builder.ts'
 import { connectionOf } from '../../../platform/graphql/payload.ts'
+import { connectionOrders } from '../../../platform/graphql/types.ts'
 import { notNegative, partOf } from '../../../platform/graphql/connections.ts'
 import { VisibilityEnum, packageOfRow } from '../refs.ts'
 import { listManaged, type ManagedOrder, type ManagedPackage } from './service.ts'
@@ -18,14 +19,11 @@ const ManagedPackageRef = builder.objectRef<ManagedPackage>('ManagedPackage').im
   }),
 })
 
-const ManagedPackageOrder = builder.enumType('ManagedPackageOrder', {
-  description: 'Sort order of packages for administrators.',
-  values: {
-    NAME: { value: 'name', description: 'By name.' },
-    SIZE: { value: 'size', description: 'By total archive size, largest first.' },
-    VERSIONS: { value: 'versions', description: 'By number of versions, most first.' },
-    UPDATED: { value: 'updated', description: 'By last change, most recent first.' },
-  } satisfies Record<Uppercase<ManagedOrder>, { value: ManagedOrder; description: string }>,
+const managedOrders = connectionOrders<ManagedOrder>('ManagedPackageOrder', 'Sort order of packages for administrators.', 'name', {
+  name: { description: 'By name.', direction: 'asc' },
+  size: { description: 'By total archive size.', direction: 'desc' },
+  versions: { description: 'By number of versions.', direction: 'desc' },
+  updated: { description: 'By last change.', direction: 'desc' },
 })
 
 builder.queryField('managedPackages', (t) =>
@@ -36,10 +34,10 @@ builder.queryField('managedPackages', (t) =>
       args: {
         query: t.arg.string(partOf('Part of the name.', 'q')),
         visibility: t.arg({ type: VisibilityEnum, description: 'Returns only public or only private packages.' }),
-        orderBy: t.arg({ type: ManagedPackageOrder, description: 'Sort order. Defaults to NAME.' }),
+        ...managedOrders.args,
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, { query, visibility, orderBy, ...args }, context) => listManaged(context, { query, visibility, orderBy }, args),
+      resolve: (_root, args, context) => listManaged(context, args, managedOrders.sortOf(args), args),
     },
     connectionOf(ManagedPackageRef),
   ),

@@ -1,7 +1,7 @@
-import { expressionBuilder, type InferResult, sql, type SqlBool } from 'kysely'
+import { type Expression, expressionBuilder, type InferResult, sql, type SqlBool } from 'kysely'
 import { columnsOf, db, type Tables } from '../../../platform/db/query.ts'
 import { containing } from '../../../platform/db/statements.ts'
-import { pageByKey } from '../../../platform/graphql/connections.ts'
+import { pageByKey, type Sort } from '../../../platform/graphql/connections.ts'
 import { isPackageName } from '../../../platform/pub/package-name.ts'
 import type { Services } from '../../../services.ts'
 import type { Condition } from '../conditions.ts'
@@ -19,23 +19,18 @@ export type ManagedPackage = {
 
 export type ManagedOrder = 'name' | 'size' | 'versions' | 'updated'
 type Page = { first?: number | null | undefined; after?: string | null | undefined; offset?: number | null | undefined }
-type Filter = { query?: string | null | undefined; visibility?: Visibility | null | undefined; orderBy?: ManagedOrder | null | undefined }
+type Filter = { query?: string | null | undefined; visibility?: Visibility | null | undefined }
 
 /** Returns packages as a connection. Reads the rows of the page in its order, and their stored totals. Runs one statement per page. */
-export function listManaged({ database: { reads } }: Pick<Services, 'database'>, { orderBy, ...filter }: Filter, page: Page) {
-  const { positionOf, isAfter, by } = orders[orderBy ?? 'name']
+export function listManaged({ database: { reads } }: Pick<Services, 'database'>, filter: Filter, sort: Sort<ManagedOrder>, page: Page) {
+  const positionOf = sort.by === 'name' ? () => 0 : orders[sort.by].positionOf
   return pageByKey(page, {
     keyOf: (row: ManagedPackage) => `${row.position} ${row.name}`,
     isKey: (key) => parseCursor(key) !== null,
     load: async (limit, after) => {
       const from = after === undefined ? null : parseCursor(after)
-      const rows = await reads.all(
-        by(selectManaged())
-          .where(isMatching(filter))
-          .$if(from !== null, (query) => query.where(isAfter(from?.position ?? 0, from?.name ?? '')))
-          .limit(limit)
-          .offset(page.offset ?? 0),
-      )
+      const query = sorted(selectManaged(), sort).where(isMatching(filter))
+      const rows = await reads.all((from ? query.where(isBeyond(sort, from)) : query).limit(limit).offset(page.offset ?? 0))
       return rows.map((row) => ({ ...row, position: positionOf(row) }))
     },
     count: async () => {
@@ -62,45 +57,59 @@ function isMatching({ query, visibility }: Filter): Condition {
   return eb.and([...ofName, ...(visibility ? [eb(p('visibility'), '=', visibility)] : [])])
 }
 
-/**
- * An order: the sort value of a row, the condition of the rows after a cursor, and the order itself, which indexes have. The condition names the
- * column alone once, so that the index is read from the cursor on.
- */
+type Operator = '<' | '<=' | '>' | '>='
+
+/** An order by a value, and then by name. Indexes have these columns. */
 type Order = {
   positionOf: (row: InferResult<Selected>[number]) => number
-  isAfter: (position: number, name: string) => Condition
-  by: (query: Selected) => Selected
+  column: Expression<unknown>
+  /** Compares the column with the value of a position. */
+  compare: (operator: Operator, position: number) => Condition
+  name: Expression<string>
 }
-
-const afterPlace = (value: (operator: '<' | '<=') => Condition, isNameAfter: Condition): Condition =>
-  eb.and([value('<='), eb.or([value('<'), isNameAfter])])
 
 /** The latest time that a Date can have. */
 const latestTime = 8.64e15
 
-const orders: Record<ManagedOrder, Order> = {
-  name: { positionOf: () => 0, isAfter: (_position, name) => eb(p('name'), '>', name), by: (query) => query.orderBy('p.name') },
+const orders: Record<Exclude<ManagedOrder, 'name'>, Order> = {
   size: {
     positionOf: (row) => row.archiveBytes,
-    isAfter: (bytes, name) => afterPlace((operator) => eb(t('archive_bytes'), operator, bytes), eb(t('name'), '>', name)),
-    by: (query) => query.orderBy('t.archive_bytes', 'desc').orderBy('t.name'),
+    column: t('archive_bytes'),
+    compare: (operator, bytes) => eb(t('archive_bytes'), operator, bytes),
+    name: t('name'),
   },
   versions: {
     positionOf: (row) => row.versionCount,
-    isAfter: (versions, name) => afterPlace((operator) => eb(t('versions'), operator, versions), eb(t('name'), '>', name)),
-    by: (query) => query.orderBy('t.versions', 'desc').orderBy('t.name'),
+    column: t('versions'),
+    compare: (operator, count) => eb(t('versions'), operator, count),
+    name: t('name'),
   },
   updated: {
     positionOf: (row) => row.updatedAt.getTime(),
-    isAfter: (position, name) => {
-      const time = new Date(Math.min(position, latestTime))
-      return afterPlace((operator) => eb(p('updated_at'), operator, time), eb(p('name'), '>', name))
-    },
-    by: (query) => query.orderBy('p.updated_at', 'desc').orderBy('p.name'),
+    column: p('updated_at'),
+    compare: (operator, position) => eb(p('updated_at'), operator, new Date(Math.min(position, latestTime))),
+    name: p('name'),
   },
 }
 
-function parseCursor(key: string): { position: number; name: string } | null {
+/** Sorts by a value and then by name in the opposite direction, as the indexes do. */
+function sorted(query: Selected, { by, direction }: Sort<ManagedOrder>): Selected {
+  if (by === 'name') return query.orderBy('p.name', direction)
+  return query.orderBy(orders[by].column, direction).orderBy(orders[by].name, direction === 'asc' ? 'desc' : 'asc')
+}
+
+/** Returns the condition of the rows after a cursor. It names the column alone once, so that the index is read from the cursor on. */
+function isBeyond({ by, direction }: Sort<ManagedOrder>, { position, name }: Cursor): Condition {
+  const isAscending = direction === 'asc'
+  if (by === 'name') return eb(p('name'), isAscending ? '>' : '<', name)
+  const { compare, name: column } = orders[by]
+  const isNameBeyond = eb(column, isAscending ? '<' : '>', name)
+  return eb.and([compare(isAscending ? '>=' : '<=', position), eb.or([compare(isAscending ? '>' : '<', position), isNameBeyond])])
+}
+
+type Cursor = { position: number; name: string }
+
+function parseCursor(key: string): Cursor | null {
   const [position = '', name = '', ...rest] = key.split(' ')
   return /^\d{1,16}$/.test(position) && isPackageName(name) && rest.length === 0 ? { position: Number(position), name } : null
 }

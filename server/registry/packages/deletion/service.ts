@@ -124,7 +124,7 @@ async function scheduleArchiveRemoval(
   await em.insertMany(DeletedVersion, rows)
   const hashes = versions.map(({ archiveSha256 }) => archiveSha256)
   const docs = await docsHashes(em, packageName, new Set(versions.map(({ version }) => version)))
-  await enqueue(em, { kind: removalKind, subject, payload: { hashes, docs } }, deletedAt)
+  await enqueue(em, { kind: archiveRemovalKind, subject, payload: { hashes, docs } }, deletedAt)
 }
 
 async function docsHashes(em: EntityManager, packageName: string, versions: ReadonlySet<string>): Promise<string[]> {
@@ -146,7 +146,7 @@ function record({ viewer, ip }: SignedInContext, em: EntityManager, kind: AuditK
   audit(em, { kind, actor: viewer, summary: `${viewer.displayName} ${what}`, ...about, ip })
 }
 
-export const removalKind = 'archives.remove'
+export const archiveRemovalKind = 'archives.remove'
 
 /** Removes archives that no version uses any more, and their documentation. Removed archives can be restored for a week. */
 export const archiveRemoval = (

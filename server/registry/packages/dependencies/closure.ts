@@ -8,7 +8,7 @@ import { isThisServer } from '../hosting.ts'
 import { loadPackage, loadReadablePackage } from '../service.ts'
 import { findVersion, readableDependencies, selectableVersions } from '../versions/service.ts'
 
-export const isHostedHere = ({ hostedUrl }: Pick<Dependency, 'hostedUrl'>, context: Context): Promise<boolean> =>
+export const isLocalDependency = ({ hostedUrl }: Pick<Dependency, 'hostedUrl'>, context: Context): Promise<boolean> =>
   isThisServer(context, hostedUrl)
 
 /**
@@ -23,7 +23,7 @@ export function selectVersion(versions: readonly string[], constraints: Iterable
 
 /** Returns the version of this server that satisfies a dependency, or null if the caller can read none. Batched per request. */
 export async function resolveDependency(context: Context, dependency: Dependency): Promise<PackageVersion | null> {
-  const pkg = (await isHostedHere(dependency, context)) ? await loadReadablePackage(context, dependency.name) : null
+  const pkg = (await isLocalDependency(dependency, context)) ? await loadReadablePackage(context, dependency.name) : null
   if (!pkg) return null
   const version = selectVersion(await selectableVersions(context, pkg), [dependency.constraint])
   return version === null ? null : findVersion(context, pkg, version)
@@ -135,7 +135,7 @@ async function selectedVersion(context: Context, { versions }: Graph, pkg: Packa
   if (loaded !== undefined) return loaded
   const version = await findVersion(context, pkg, number)
   const dependencies = version ? (await readableDependencies(context, version)).filter(({ kind }) => kind === 'direct') : []
-  const isHere = await Promise.all(dependencies.map((dependency) => isHostedHere(dependency, context)))
+  const isHere = await Promise.all(dependencies.map((dependency) => isLocalDependency(dependency, context)))
   const selected = version && { version, dependencies, hosted: dependencies.filter((_, index) => isHere[index]) }
   versions.set(key, selected)
   return selected

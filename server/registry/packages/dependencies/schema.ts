@@ -3,12 +3,20 @@ import { wordEnum } from '../../../platform/graphql/payload.ts'
 import { DependencyRef, ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
 import { confusionRisk } from '../dependents/schema.ts'
 import { loadReadablePackage } from '../service.ts'
-import { type Closure, type ClosureNode, dependencyClosure, isHostedHere, maxNodes, type Problem, resolveDependency } from './closure.ts'
+import {
+  type Closure,
+  type ClosureNode,
+  dependencyClosure,
+  isLocalDependency,
+  maxNodes,
+  type Problem,
+  resolveDependency,
+} from './closure.ts'
 
 builder.objectFields(DependencyRef, (t) => ({
   isHostedHere: t.boolean({
     description: 'Whether the dependency is hosted on this server.',
-    resolve: (dependency, _args, context) => isHostedHere(dependency, context),
+    resolve: (dependency, _args, context) => isLocalDependency(dependency, context),
   }),
   isBare: t.boolean({
     description: `Whether the dependency names no registry although you can read a package of this name on this server, so that ${confusionRisk}`,
@@ -21,7 +29,7 @@ builder.objectFields(DependencyRef, (t) => ({
     nullable: true,
     description: 'The package, if it is hosted on this server and you can read it.',
     resolve: async (dependency, _args, context) => {
-      return (await isHostedHere(dependency, context)) ? loadReadablePackage(context, dependency.name) : null
+      return (await isLocalDependency(dependency, context)) ? loadReadablePackage(context, dependency.name) : null
     },
   }),
   servedBy: t.field({

@@ -32,7 +32,7 @@ export async function readSource(context: Context, { version, kind, bytes }: Doc
  * Renders a document, or a part of it (`excerpt`), as sanitized HTML. Texts other than Markdown are one code block. In changelogs, headings of versions
  * say when they were published.
  */
-export async function renderDocument(context: Context, document: Document, excerpt?: string): Promise<string> {
+export async function renderVersionDocument(context: Context, document: Document, excerpt?: string): Promise<string> {
   const source = excerpt ?? (await readSource(context, document))
   const { version, path, kind } = document
   if (!isMarkdown(path) && !/^(readme|changelog)$/i.test(path)) return renderSource(context, source, path)

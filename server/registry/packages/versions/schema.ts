@@ -12,7 +12,7 @@ import { loadUser } from '../../../accounts/users/service.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
 import { changelogLine } from './changelog-line.ts'
 import { type VersionGroup, versionGroups } from './releases.ts'
-import { findDocument, readSource, renderDocument } from './documents.ts'
+import { findDocument, readSource, renderVersionDocument } from './documents.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 
 const optional = { ...ofPublicVersion, nullable: true } as const
@@ -126,7 +126,7 @@ DocumentRef.implement({
       extensions: { cost: 10 },
       description:
         'The text as sanitized HTML: no scripts or styles, ids prefixed with `doc-`. Relative links and images point to the files of the version. Links to files of the repository name the page of the same file in `data-page`, which the version may not contain. In changelogs, version headings contain when they were published.',
-      resolve: (document, _args, context) => renderDocument(context, document),
+      resolve: (document, _args, context) => renderVersionDocument(context, document),
     }),
   }),
 })

@@ -5,6 +5,7 @@ import type { Context } from '../../../platform/access/context.ts'
 import { batched, countEach, findEach } from '../../../platform/db/batched.ts'
 import { db } from '../../../platform/db/query.ts'
 import { readRows } from '../../../platform/db/statements.ts'
+import { beyond, type Direction } from '../../../platform/graphql/connections.ts'
 import { loadWithheld, withoutNames } from '../visibility.ts'
 import { Package, PackageVersion } from '../entity.ts'
 import { seenBy } from '../policy.ts'
@@ -33,22 +34,21 @@ export async function findVersionById(reader: Reader, id: string): Promise<Packa
 export type VersionChoice = {
   /** A constraint or part of a version; see `versionsLike`. */
   filter?: string | null | undefined
-  ascending?: boolean
+  /** Highest first by default. */
+  direction?: Direction | null | undefined
 }
 
-/** Returns a page of versions after the sort key `after`, highest first unless `ascending`. Throws InvalidInput for a bad filter. */
+/** Returns a page of versions after the sort key `after`, highest first by default. Throws InvalidInput for a bad filter. */
 export async function listVersions(
   reader: Reader,
   pkg: Package,
-  { filter, ascending }: VersionChoice,
+  { filter, direction }: VersionChoice,
   { limit, after }: Page,
 ): Promise<PackageVersion[]> {
-  return findEach(
-    reader.em,
-    PackageVersion,
-    { $and: [await versionsOf(reader, pkg, filter), after === undefined ? {} : { sortKey: { [ascending ? '$gt' : '$lt']: after } }] },
-    { orderBy: { sortKey: ascending ? 'asc' : 'desc' }, limit },
-  )
+  const order = direction ?? 'desc'
+  const further = after === undefined ? {} : { sortKey: { [beyond[order]]: after } }
+  const where = { $and: [await versionsOf(reader, pkg, filter), further] }
+  return findEach(reader.em, PackageVersion, where, { orderBy: { sortKey: order }, limit })
 }
 
 export const countVersions = async (reader: Reader, pkg: Package, { filter }: VersionChoice): Promise<number> =>

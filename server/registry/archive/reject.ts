@@ -1,7 +1,7 @@
 import { packageRejected } from '../../errors.ts'
 
 /** Rejects the package. The client shows one line of at most 1,024 characters (pub's protocol, "Publish"), so the message is reduced to that. */
-export function refuse(message: string): never {
+export function rejectArchive(message: string): never {
   throw packageRejected(printable(message).slice(0, 1024))
 }
 
