@@ -195,7 +195,7 @@ export async function fetchOnce(services: MirrorServices, key: EntryKey, fetch: 
     const isShared = works.has(turn.id)
     const isElsewhere = !isShared && entry?.leasedUntil && entry.leasedUntil >= services.now()
     if (!isElsewhere) {
-      if (!isShared) await requireNoRefusal(services, fetch)
+      if (!isShared) await requireNoRejection(services, fetch)
       const done = await shareTurn(works, turn, () => fetchClaimed(services, key, fetch))
       if (done) return done.entry
     }
@@ -206,7 +206,7 @@ export async function fetchOnce(services: MirrorServices, key: EntryKey, fetch: 
 }
 
 /** @throws ApiError if the caller was refused a moment ago, or the upstream server wants no requests. */
-async function requireNoRefusal(services: MirrorServices, { caller, isFact }: Fetch): Promise<void> {
+async function requireNoRejection(services: MirrorServices, { caller, isFact }: Fetch): Promise<void> {
   if (!isFact) rejectAgain(services, caller)
   await requireNoPause(services).catch((error: unknown) => {
     throw error instanceof UpstreamPaused ? pausedError(services, error) : error
