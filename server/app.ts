@@ -11,7 +11,7 @@ import { unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './platform/graphql/server.ts'
 import { readDocuments } from './platform/graphql/trusted-documents.ts'
 import { mountProbes } from './operations/checks/readiness.ts'
-import { limitConnections, limitPipelining, reserveFiles } from './platform/http/connections/limits.ts'
+import { limitConnections, limitPipelining, limitTotalConnections } from './platform/http/connections/limits.ts'
 import { proxyTrust, readForwardedHeaders } from './platform/http/client-address.ts'
 import { continueWhenRead, discardUnreadBodies } from './platform/http/discard.ts'
 import { bodyLimit, malformedHandler, sendFailure } from './platform/http/failures.ts'
@@ -114,7 +114,7 @@ function acceptJson(app: FastifyInstance): void {
 function guardConnections(app: FastifyInstance, { config, log }: Services, { pace, discard }: Timings): () => void {
   const { isProxy } = proxyTrust(config.TRUST_PROXY)
   limitConnections(app.server, { maximum: config.MAX_CONNECTIONS_PER_ADDRESS, isProxy }, log)
-  reserveFiles(app.server, openFileLimit(), log)
+  limitTotalConnections(app.server, openFileLimit(), log)
   const sockets = watchSockets(app.server)
   continueWhenRead(app.server)
   discardUnreadBodies(app.server, discard)

@@ -146,6 +146,6 @@ async function openTracing(config: Config, log: Log): Promise<Tracing | null> {
   if (config.OTEL_SDK_DISABLED || config.OTEL_TRACES_EXPORTER === 'none') return null
   const url = own ?? (shared && `${shared.replace(/\/$/, '')}/v1/traces`)
   if (!url) return null
-  const { tracingTo } = await import('./platform/tracing/tracing.ts')
-  return tracingTo(url, config, log)
+  const { createTracing } = await import('./platform/tracing/tracing.ts')
+  return createTracing(url, config, log)
 }

@@ -26,8 +26,8 @@ const welcome = `# Press Ctrl+Enter (⌘+Enter) to run the query.
 }
 `
 
-/** Returns the last document that was run, or an example. */
-export const firstQuery = (): string => queryHistory.value[0]?.query ?? welcome
+/** Returns the text with which the editor starts: the document that was run last, or an example. */
+export const initialQuery = (): string => queryHistory.value[0]?.query ?? welcome
 
 /** Returns the names of the operations in a document, so that the user can choose one if there are several. */
 export const operationsIn = (query: string): string[] =>

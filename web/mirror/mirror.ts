@@ -22,7 +22,7 @@ export function useMirrorHost() {
 type Mirror = NonNullable<MirrorQuery['mirror']>
 const mirrorKey: InjectionKey<ComputedRef<Mirror | undefined>> = Symbol('mirror')
 
-/** Loads the addresses of the mirror, for `useMirror` in the pages of the frame. */
+/** Loads the URLs of the mirror and who may use it, and provides them to child components (`useMirror`). Returns the state of the query. */
 export function provideMirror() {
   const { data, ...state } = useQuery(MirrorDocument)
   const mirror = computed(() => data.value?.mirror ?? undefined)
@@ -30,7 +30,7 @@ export function provideMirror() {
   return { ...state, mirror }
 }
 
-/** Returns the addresses of the mirror, which the frame has loaded. */
+/** Returns what the nearest parent with `provideMirror` has loaded. */
 export const useMirror = () => inject(mirrorKey, undefined) ?? computed(() => undefined)
 
 /** Polls four times a minute what the mirror keeps and the state of the upstream server. For administrators. */

@@ -5,7 +5,7 @@ import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication } from '../../errors.ts'
 import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
 import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
-import { countFailures, networksOf, fairQueueKey } from '../../platform/http/limits.ts'
+import { countFailures, networkKeys, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { User } from '../users/entity.ts'
@@ -38,7 +38,7 @@ export async function signIn(context: Context, input: { email: string; password:
   const key = emailKey(input.email)
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
   const account = sha256(key)
-  const place = { sources: networksOf(context.ip) }
+  const place = { sources: networkKeys(context.ip) }
   const { user, ...caller } = await turnsOf(context)(fairQueueKey(context.ip), () => lookUp(context, key, account), place)
   const { origin } = caller
   const attempt = () => begin(context, user, { ...caller, password: input.password })

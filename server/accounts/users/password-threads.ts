@@ -1,6 +1,6 @@
 import { serviceUnavailable } from '../../errors.ts'
 import { openThreadPool } from '../../platform/threads/pool.ts'
-import { networksOf, fairQueueKey } from '../../platform/http/limits.ts'
+import { networkKeys, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter } from '../../platform/threads/fair-limiter.ts'
 
 /**
@@ -44,6 +44,6 @@ export function passwordTurns(bounds: { atOnce: number; waitingPerKey: number })
 export type PasswordTurns = ReturnType<typeof passwordTurns>
 
 function placeOf({ ip, viewer, account, isKnown }: Caller) {
-  const sources = [...networksOf(ip), viewer?.id ?? account ?? []].flat()
+  const sources = [...networkKeys(ip), viewer?.id ?? account ?? []].flat()
   return { lane: viewer || isKnown ? ('reserved' as const) : ('open' as const), sources }
 }

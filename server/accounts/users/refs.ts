@@ -67,12 +67,13 @@ export const formerMemberRole = {
 export const assignableRoles = {
   EDITOR: formerMemberRole,
   VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
-  MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
-  ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
+  MEMBER: { value: 'member', description: 'Browse, search and download; publish, and manage own packages.' },
+  ADMIN: { value: 'admin', description: 'Everything that a MEMBER can do; administer users, packages and the server.' },
 } as const
 
 export const RoleEnum = builder.enumType('Role', {
-  description: 'Permissions of a user on this server. Each role includes the previous ones.',
+  description:
+    'Permissions of a user on this server. In ascending order: VIEWER, MEMBER, ADMIN, OWNER. Each includes the permissions of the lower ones.',
   values: {
     ...assignableRoles,
     OWNER: { value: 'owner', description: 'Full access. There is exactly one owner.' },

@@ -3,7 +3,7 @@ import { adjacencyGraphs, dictionary as common } from '@zxcvbn-ts/language-commo
 import { dictionary as english, translations } from '@zxcvbn-ts/language-en'
 import { answerQuestions } from '../../platform/threads/worker.ts'
 
-/** A password, and words that make it easy to guess for anyone who knows the user and the server. */
+/** A password to check, and words about the user and the server that an attacker would try. */
 export type Question = { password: string; known: string[] }
 
 // Runs in a separate thread: loading the dictionaries takes half a second, and a crafted password takes 200 ms to check.

@@ -68,5 +68,5 @@ function renderIndexPage(pageContext: PageContext): Page {
 }
 
 const maxReadme = 500_000
-/** Number of characters of code that have colors in the documentation of a package. They take a few seconds. */
+/** Maximum number of characters of code to highlight in the documentation of a package, which takes a few seconds. */
 const maxHighlighted = 1_000_000

@@ -54,7 +54,7 @@ export type PlatformFacts = {
   packages: ReadonlyMap<string, KnownPackage>
 }
 
-/** A chain of files or packages, each of which imports or depends on the next; empty if the pubspec declares other platforms. */
+/** Why a platform is not supported: the chain of imports or dependencies that rules it out; empty if the pubspec declares other platforms. */
 type Obstacle = { path: string[] }
 
 /**

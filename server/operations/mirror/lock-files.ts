@@ -29,8 +29,9 @@ export const isFromUpstream = (mirror: Mirror, { hostedUrl }: Pick<LockedPackage
 export type Rewritten = { path: string; text: string; changed: string[]; kept: Note[]; current: number; others: number }
 
 /**
- * Changes the hosted URL of packages from the upstream server to the mirror, or back, if the lock file has the SHA-256 of the mirror's listing. Writes
- * URLs as the client does, which would change others again. All other bytes of the file stay as they are. @throws ApiError InvalidInput
+ * Replaces the hosted URL of packages: the upstream server by the mirror, or the reverse. Packages whose SHA-256 differs from the mirror's listing
+ * keep their URL. URLs have the form that the pub client writes, because it would change any other form again. All other bytes stay as they are.
+ * @throws ApiError InvalidInput
  */
 export async function rewriteLockFile(mirror: Mirror, file: LockText, direction: 'mirror' | 'upstream'): Promise<Rewritten> {
   const hosted = hostedIn(file)

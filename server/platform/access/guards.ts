@@ -5,7 +5,7 @@ import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
 import { hostedUrl, publicUrl } from '../http/public-url.ts'
 import { type ApiError, insufficientPermissions, missingAuthentication, passwordProofRequired } from '../../errors.ts'
 
-/** Enforces the `scope` rule of the schema builder in binary routes, with the same errors: the caller is signed in and holds the scope. */
+/** Returns the context if the caller is signed in and holds `scope`. @throws ApiError the same as the `scope` rule of GraphQL fields. */
 export function requireScope(context: Context, scope: Scope): SignedInContext {
   if (isSignedIn(context) && holdsScope(context, scope)) return context
   throw missingAccess(context, { kind: AuthScopeFailureType.AuthScope, scope: 'scope', parameter: scope, error: null })

@@ -63,7 +63,10 @@ export async function timed<Value>(work: () => Promise<Value>, report: (ms: numb
 /** Runs a statement and may record its text and duration. */
 export type StatementWatch = <Value>(sql: string, work: () => Promise<Value>) => Promise<Value>
 
-/** Measures the ORM's statements. An ApiError thrown by the meter reaches the caller unchanged instead of being wrapped as a database error. */
+/**
+ * Changes the ORM so that each of its statements runs through the meter of the current request and through `watch`. An ApiError of the meter reaches
+ * the caller unchanged, instead of being wrapped as a database error.
+ */
 export function meterStatements(orm: MikroORM, watch?: StatementWatch): void {
   const driver = orm.em.getDriver()
   const convert = driver.convertException.bind(driver)

@@ -33,7 +33,8 @@ export async function isEmptyBody({ headers }: Pick<FastifyRequest, 'headers'>, 
 }
 
 /**
- * Reads a body, unless its headers announce that it is too large, compressed or not UTF-8. Leaves the stream open for the response.
+ * Reads a body of at most `maxBytes`. Rejects compressed bodies and character sets other than UTF-8 by their headers. Leaves the stream open for the
+ * response.
  * @throws ApiError InvalidInput
  */
 export async function readBody(request: FastifyRequest, body: Readable, maxBytes: number): Promise<Buffer> {

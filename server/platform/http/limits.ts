@@ -123,8 +123,12 @@ export const fairQueueKey = (ip: string): string => network(ip, { ipv4: 4, ipv6:
 /** Returns the range within which a provider typically reassigns a customer's address: its /24, or its /48 for IPv6. */
 export const addressRange = (ip: string): string => network(ip, { ipv4: 3, ipv6: 6 })
 
-/** Returns an address and the ranges around it as keys: its /24 and /16, or its /48, /40 and /32 for IPv6. */
-export const networksOf = (ip: string): string[] => [fairQueueKey(ip), network(ip, { ipv4: 3, ipv6: 5 }), network(ip, { ipv4: 2, ipv6: 4 })]
+/** Returns keys for the networks of an address, the narrowest first: for IPv4 the address, its /24 and its /16; for IPv6 its /48, /40 and /32. */
+export const networkKeys = (ip: string): string[] => [
+  fairQueueKey(ip),
+  network(ip, { ipv4: 3, ipv6: 5 }),
+  network(ip, { ipv4: 2, ipv6: 4 }),
+]
 
 /** Returns the first bytes of an address as a key. IPv4-mapped IPv6 addresses are treated as IPv4. */
 function network(ip: string, bytes: { ipv4: number; ipv6: number }): string {

@@ -50,7 +50,7 @@ declare module '../../services.ts' {
   }
 }
 
-/** Returns what jobs can use on this machine, which is detected once. */
+/** Returns how jobs can be isolated on this machine, detected once per server, and whether a job has run in the sandbox. */
 export const sandboxState = ({ config, state }: SandboxServices): NonNullable<State['sandbox']> =>
   (state.sandbox ??= { capabilities: detect(config.SCORING_SANDBOX), isTested: false })
 

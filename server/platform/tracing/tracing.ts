@@ -14,10 +14,10 @@ import { withoutValues } from './statements.ts'
 import { openSpans, type Root, type Spans } from './spans.ts'
 
 /** Creates OpenTelemetry spans for the work of the server. */
-export type Tracing = Awaited<ReturnType<typeof tracingTo>>
+export type Tracing = Awaited<ReturnType<typeof createTracing>>
 
-/** Opens tracing to `url`. Spans never contain values of queries, headers, bodies or statements. */
-export async function tracingTo(url: string, config: Config, log: Log) {
+/** Creates the tracing of the server, which exports spans to `url`. Spans never contain values of queries, headers, bodies or statements. */
+export async function createTracing(url: string, config: Config, log: Log) {
   const spans = await openSpans(url, config, log)
   return {
     /** Traces requests. Call this before other hooks are added. Returns a function to call when a request ends. */

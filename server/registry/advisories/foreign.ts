@@ -22,8 +22,8 @@ export type ForeignDocument = { advisories: unknown[]; unreadable?: unknown }
 /** The advisories of another server about a package, as far as they can be read, and the first problem; null if all can be read. */
 export type ForeignAdvisories = { advisories: Osv[]; problem: string | null }
 
-/** Reads a document of another server. `unreadable` in it names a problem that was found before. */
-export function readForeign({ advisories: list, unreadable }: ForeignDocument, name: string): ForeignAdvisories {
+/** Parses the advisories of another server about a package. Invalid ones are skipped. Returns the first problem, or the earlier one in `unreadable`. */
+export function parseForeignAdvisories({ advisories: list, unreadable }: ForeignDocument, name: string): ForeignAdvisories {
   const advisories: Osv[] = []
   let problem = typeof unreadable === 'string' ? unreadable : null
   for (const [index, entry] of list.entries()) {

@@ -5,7 +5,7 @@ import { NotFetched } from '../../platform/outbound/request.ts'
 import { writeEntry, listingEtag, writeListing } from '../../platform/pub/listing.ts'
 import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { known } from '../../platform/pub/version.ts'
-import { type ForeignAdvisories, type ForeignDocument, readForeign } from '../advisories/foreign.ts'
+import { type ForeignAdvisories, type ForeignDocument, parseForeignAdvisories } from '../advisories/foreign.ts'
 import { affectedAmong, affectedPackages, affectedVersions, fixedVersions, type Osv } from '../advisories/osv.ts'
 import { severityOf } from '../advisories/severity.ts'
 import { latestOf } from '../packages/versions/latest.ts'
@@ -146,7 +146,7 @@ function advisoriesAbout({ name, versions }: MirroredListing, asked: Pick<Asked,
 
 /** Returns the advisories that can be read, and compared with all versions of a package in a bounded time, or why they cannot. */
 function boundedAdvisories(name: string, versions: number, document: ForeignDocument): ForeignAdvisories {
-  const found = readForeign(document, name)
+  const found = parseForeignAdvisories(document, name)
   const ranges = found.advisories.flatMap((osv) => entriesAbout(osv, name)).flatMap((entry) => entry.ranges ?? [])
   const events = ranges.reduce((sum, range) => sum + (range.type === 'GIT' ? 0 : range.events.length), found.advisories.length)
   if (versions * events <= maxComparisons) return found

@@ -16,7 +16,7 @@ import {
   storedText,
 } from './listing.ts'
 import { describeAdvisories, namesIn, renderListing, unreadableFault } from './render.ts'
-import { type ForeignDocument, readForeign } from '../advisories/foreign.ts'
+import { type ForeignDocument, parseForeignAdvisories } from '../advisories/foreign.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 
 // Runs in a thread, because what the upstream server sends can be large, and everything that is done with it would delay requests.
@@ -109,7 +109,7 @@ function check({ kind, name, document, upstreamUrl, pinned, known, history }: Ta
   const left = omittedFault(name, omitted)
   if (kind !== 'listing') {
     const checked = checkedDocument(kind, text, history.now)
-    const problem = kind === 'advisories' ? readForeign(JSON.parse(checked) as ForeignDocument, name).problem : null
+    const problem = kind === 'advisories' ? parseForeignAdvisories(JSON.parse(checked) as ForeignDocument, name).problem : null
     const faults = problem === null ? left : [...left, { version: '', rule: 'advisories', reason: unreadableFault(name, problem) }]
     return { content: compressed(checked), ages: null, faults }
   }

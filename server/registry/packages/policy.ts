@@ -64,7 +64,7 @@ export const canAdminister: PackageRule = async (em, actor, pkg) => mayWrite(act
 
 export const canRetract: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
 export const canChangeOptions: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
-export const canNameUploaders: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
+export const canManageUploaders: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
 /** Allows reading the package's activity log, with read-only credentials too. */
 export const canSeeActivity: PackageRule = (em, actor, pkg) => isManager(em, actor, pkg)
 /** Allows previewing a change of visibility, with read-only credentials too. */

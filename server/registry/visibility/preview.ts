@@ -12,7 +12,7 @@ import { loadPackageByName } from '../packages/service.ts'
 import { adviceForAdmin } from '../../platform/access/roles.ts'
 import { closureOf } from './service.ts'
 
-/** Whether this server has public packages: what the environment permits and what administrators chose. */
+/** Whether packages can be public on this server: what administrators chose, and whether the environment permits it. */
 export type PublicPackagesStatus = PublicPackagesSwitch & { permittedByEnvironment: boolean }
 
 /** Returns whether the environment and the server's switch allow public packages. */

@@ -4,7 +4,16 @@ import { accessBreaks, callBreaks, inside, type Named, type Typing } from './sig
 import type { Surface, SurfaceDeclaration } from '../surface.ts'
 import { typeParametersOf } from '../signature.ts'
 import { lookUpIn } from '../types/known-types.ts'
-import { ancestorsOf, headBreaks, inheritedBy, type KnownTypes, memberName, comparedMembers, otherKind, type TypesOfBoth } from './types.ts'
+import {
+  ancestorsOf,
+  headBreaks,
+  inheritedBy,
+  type KnownTypes,
+  memberName,
+  membersToCompare,
+  otherKind,
+  type TypesOfBoth,
+} from './types.ts'
 
 /**
  * Compares the public APIs of two versions. Reports a change that is visible in several libraries once, and a break only if it is certain, so not if
@@ -146,8 +155,8 @@ function compareTypes(comparing: Comparing, library: string, before: SurfaceDecl
   // The members of an alias belong to the aliased type.
   if ((before.kind === 'typedef') !== (after.kind === 'typedef')) return
   const areDefaultsKnown = [before, after].every(({ hasDefaultConstructor }) => hasDefaultConstructor !== undefined)
-  const all = comparedMembers(before, areDefaultsKnown, comparing.areHiddenKnown ? types.earlier : null)
-  const allNow = comparedMembers(after, areDefaultsKnown, comparing.areHiddenKnown ? types.later : null)
+  const all = membersToCompare(before, areDefaultsKnown, comparing.areHiddenKnown ? types.earlier : null)
+  const allNow = membersToCompare(after, areDefaultsKnown, comparing.areHiddenKnown ? types.later : null)
   const kept = inheritedBy(after, types.later, ancestorsOf(before, types.earlier).unknown)
   const had = inheritedBy(before, types.earlier, ancestorsOf(after, types.later).unknown)
   for (const { was, is } of pairs(all, allNow)) {

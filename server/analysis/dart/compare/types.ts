@@ -114,8 +114,11 @@ export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTy
   return { names, known: [...known].slice(1), unknown }
 }
 
-/** Returns the members of a type, optionally with its default constructor and its inherited members of the hidden types among `types`. */
-export function comparedMembers(type: SurfaceDeclaration, areDefaultsKnown: boolean, types: KnownTypes | null): SurfaceMember[] {
+/**
+ * Returns the members of a type to compare between versions: its own, its default constructor if `areDefaultsKnown`, and those that it inherits from
+ * hidden types, unless `types` is null.
+ */
+export function membersToCompare(type: SurfaceDeclaration, areDefaultsKnown: boolean, types: KnownTypes | null): SurfaceMember[] {
   const { name, members = [], hasDefaultConstructor } = type
   const all = [...members]
   if (areDefaultsKnown && hasDefaultConstructor) all.unshift({ kind: 'constructor', name, signature: `${name}()` })

@@ -11,7 +11,7 @@ import { readRows } from '../../../platform/db/statements.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
 import { type Check, examine, failed, passed, warning, messageOf } from './check.ts'
-import { clockOf, checkAccount, checkFiles, checkFolder, checkSpace, checkVersions } from './machine.ts'
+import { clockOf, checkAccount, checkOpenFileLimit, checkFolder, checkSpace, checkVersions } from './machine.ts'
 import { examineDatabase } from './database.ts'
 import { checkProxy, checkReach } from './reach.ts'
 import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts'
@@ -58,7 +58,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...(await examine('mirror', () => checkUpstream(config))),
       ...checkRoutes(config),
       ...(await examine('account', () => checkAccount(config))),
-      checkFiles(),
+      checkOpenFileLimit(),
       ...checkVersions(address.version),
       ...(em ? await examine('SDKs', () => checkSdks(config, em)) : []),
       ...(await examine('sandbox', () => checkSandbox(config, em), 40_000)),

@@ -55,8 +55,8 @@ export async function checkAccount({ DATA_DIR }: Config): Promise<Check[]> {
   return [warning('account', message, advice)]
 }
 
-/** Checks how many files a process that is started like this command may open. */
-export function checkFiles(limit = openFileLimit()): Check {
+/** Checks the limit of open files of this process, which is that of a server started in the same way. */
+export function checkOpenFileLimit(limit = openFileLimit()): Check {
   const problem = lowFileLimit(limit)
   return problem === null
     ? passed('open files', `This process may open ${limit ?? 'any number of'} files.`)

@@ -99,7 +99,7 @@ function discard({ response }: { response: unknown }): void {
 
 /** Returns whether the service sends any response. Rejections and connection failures also return true; the call itself reports them. */
 async function isAnswered({ protocol, hostname, port }: Address, proxies: ProxySettings, timeoutMs: number): Promise<boolean> {
-  // Before the first wait, so that the probe ends before its callers stop waiting for it.
+  // Start the timer before the first `await`, so that the probe times out before its callers do.
   const controller = new AbortController()
   const { signal } = controller
   const cancel = afterSteps(timeoutMs, () => controller.abort())

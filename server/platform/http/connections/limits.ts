@@ -59,10 +59,10 @@ type Cap = {
 const shareOfFiles = 3
 
 /**
- * Limits all connections together to a part of the files that the process may open. Beyond that, connections without a request are closed, so that
- * further ones can be accepted.
+ * Limits the total number of connections to a third of the files that the process may open (`limit`). At the limit, idle connections are closed, so
+ * that further ones can be accepted, and a warning is logged once.
  */
-export function reserveFiles(server: Server, limit: number | null, log: Log): void {
+export function limitTotalConnections(server: Server, limit: number | null, log: Log): void {
   if (limit === null) return
   const maximum = (server.maxConnections = Math.max(Math.floor(limit / shareOfFiles), 1))
   let hasWarned = false

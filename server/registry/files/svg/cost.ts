@@ -103,7 +103,7 @@ const rulesOf = (styles: readonly string[]): Rule[] =>
       matches: matcherOf(selectors),
     })).filter(({ references }) => references.length > 0)
     const all = referencesIn(plain)
-    // Nested rules may be followed by declarations.
+    // The pattern misses declarations after a nested rule. If a reference was missed, all references count for every element.
     const isComplete = rules.reduce((sum, { references }) => sum + references.length, 0) === all.length
     return isComplete ? rules : [{ references: all, matches: () => true }]
   })

@@ -8,7 +8,7 @@ import { emailKey } from '../../../accounts/users/input.ts'
 import { limitLookups } from '../../../accounts/users/service.ts'
 import { allowedScopes, type Viewer } from '../../../platform/access/roles.ts'
 import { changePackage, unchanged } from '../change-package.ts'
-import { canNameUploaders, canChoosePublisher } from '../policy.ts'
+import { canManageUploaders, canChoosePublisher } from '../policy.ts'
 import { Package, PackageUploader } from '../entity.ts'
 import { lockPublisher } from '../../publishers/service.ts'
 import type { Publisher } from '../../publishers/entity.ts'
@@ -23,7 +23,7 @@ export type UploaderInput = { package: string; email: string }
 export async function addUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
   const add = () =>
-    changePackage(context, name, canNameUploaders, async (em, pkg) => {
+    changePackage(context, name, canManageUploaders, async (em, pkg) => {
       const user = await personOf(em, email)
       if (await em.findOne(PackageUploader, { package: pkg, user })) return unchanged(pkg)
       requireCanPublish(user)
@@ -48,7 +48,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
  */
 export async function removeUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
-  return changePackage(context, name, canNameUploaders, async (em, pkg) => {
+  return changePackage(context, name, canManageUploaders, async (em, pkg) => {
     // The error is the same whether or not an account with this address exists, so that it does not reveal accounts.
     const uploader = await em.findOne(PackageUploader, { package: pkg, user: { emailKey: emailKey(email) } }, { populate: ['user'] })
     if (!uploader) throw notFound(`${email} is not an uploader of ${name}.`)
