@@ -60,9 +60,10 @@ export function requireNode() {
   if (major < 22 || (major === 22 && minor < 18)) fail(`Snug requires Node 22.18 or newer. This is Node ${process.versions.node}.`)
 }
 
-/** Calls `stop` when the npm that runs this process as a script has ended: npm passes on SIGTERM and SIGINT, but not SIGHUP, and cannot pass on SIGKILL. */
+/** Calls `stop` when the npm that runs the script `start` of a checkout has ended: npm passes on SIGTERM and SIGINT, but not SIGHUP, and cannot pass on SIGKILL. */
 export function whenNpmEnds(stop) {
-  if (!process.env.npm_lifecycle_event) return
+  // Programs that were started by another script inherit these variables, and may outlive it.
+  if (!process.env.npm_lifecycle_script?.includes('server/launch.mjs')) return
   const parent = process.ppid
   const watch = setInterval(() => {
     if (process.ppid === parent) return

@@ -33,8 +33,10 @@ const throwInRestNames =
   ({ names = {} }: Route) =>
   (error: unknown): never => {
     if (!(error instanceof ApiError) || error.code !== 'InvalidInput') throw error
-    const theirs = Object.keys(names).find((name) => names[name] === error.extensions.field)
-    throw theirs === undefined ? error : invalidInput(error.message.replace(/^\w+(?=[:.])/, theirs), theirs)
+    // A member of an input object, such as `actedBy.email`, is one parameter of REST.
+    const [field] = String(error.extensions.field).split('.')
+    const theirs = Object.keys(names).find((name) => names[name] === field)
+    throw theirs === undefined ? error : invalidInput(error.message.replace(/^\w+(?:\.[a-z]\w*)*(?=[:.])/i, theirs), theirs)
   }
 
 /** Compresses responses of operations. Binary routes define their own hook. */

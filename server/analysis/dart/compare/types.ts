@@ -115,7 +115,7 @@ export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTy
 }
 
 /**
- * Returns the members of a type to compare between versions: its own, its default constructor if `areDefaultsKnown`, and those that it inherits from
+ * Returns the members of a type to compare between versions: its own, its default constructor if `areDefaultsKnown`, and the members that it inherits from
  * hidden types, unless `types` is null.
  */
 export function membersToCompare(type: SurfaceDeclaration, areDefaultsKnown: boolean, types: KnownTypes | null): SurfaceMember[] {
