@@ -106,7 +106,7 @@ function rootCause(error: GraphQLError): Error | undefined {
 }
 
 /** Converts a value error of graphql-js to a 400 error with field and expected type. `place`: the path in `name`, such as `.scopes[0]`. */
-export function convertValueError(name: string, place: string, reason: string): ApiError {
+export function invalidValueError(name: string, place: string, reason: string): ApiError {
   const missing = texts.missingField.exec(reason)?.[1]
   const [, unknown, hint = ''] = texts.unknownField.exec(reason) ?? []
   const path = place.startsWith('[') ? `${name}${place}` : place.replace(/^\./, '')
@@ -128,7 +128,7 @@ function missingArgument({ message }: GraphQLError): ApiError | null {
 
 function invalidVariable({ message }: GraphQLError): ApiError | null {
   const [, variable = '', place = '', reason = ''] = texts.variable.exec(message) ?? []
-  return variable ? convertValueError(variable === 'input' ? '' : variable, place, reason) : null
+  return variable ? invalidValueError(variable === 'input' ? '' : variable, place, reason) : null
 }
 
 /** Returns the received value for a message, truncated, or an empty string for secret fields. */

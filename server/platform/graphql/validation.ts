@@ -21,7 +21,7 @@ import {
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { Services } from '../../services.ts'
-import { namesField, convertValueError } from './errors.ts'
+import { namesField, invalidValueError } from './errors.ts'
 import { invalidInput } from '../../errors.ts'
 
 /** Reports invalid literals like invalid variables: with the argument's name and the path within it. */
@@ -54,7 +54,7 @@ function named(error: GraphQLError, name: string, path: readonly (string | numbe
   const place = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')
   // Errors within `input` name its fields. An error about the whole object names `input`.
   const isMember = name === 'input' && (place !== '' || namesField(error.message))
-  const { message, status, extensions } = convertValueError(isMember ? '' : name, place, error.message)
+  const { message, status, extensions } = invalidValueError(isMember ? '' : name, place, error.message)
   // Without `spec: false`, Yoga responds to validation errors with status 200.
   return new GraphQLError(message, { nodes: error.nodes ?? value, extensions: { ...extensions, http: { status, spec: false } } })
 }

@@ -88,8 +88,8 @@ export const isArchiveRejected = (failure: string | null | undefined): boolean =
 const maxLoggedPaths = 1000
 
 /**
- * Logs that a request for a document failed if the upstream server stopped to answer such requests. Failures of single documents are not logged in the
- * meantime, and not again while others are answered. Faults of archives are reported one by one (`reportFaults`).
+ * Logs that a request for a document failed if the upstream server has stopped answering such requests. Failures of single documents are not logged
+ * in the meantime, and not again while others are answered. Faults of archives are reported one by one (`reportFaults`).
  */
 export function logOutage(services: MirrorServices, path: string, error: unknown): void {
   if (!(error instanceof NotFetched) || services.stopping.signal.aborted) return
