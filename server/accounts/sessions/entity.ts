@@ -3,6 +3,10 @@ import { Base } from '../../platform/db/base.ts'
 import { User } from '../users/entity.ts'
 import type { InferKyselyDB } from '@mikro-orm/sql'
 
+/** How a session was started. */
+export const signInWays = ['password', 'provider', 'passkey'] as const
+export type SignInWay = (typeof signInWays)[number]
+
 /** A signed-in browser. Only the HMAC of the cookie's value is stored. */
 export const Session = defineEntity({
   name: 'Session',
@@ -12,7 +16,10 @@ export const Session = defineEntity({
     user: () => p.manyToOne(User).deleteRule('cascade').index(),
     hash: p.string().length(64).unique(),
     lastUsedAt: p.datetime(3),
-    /** When the password was last confirmed; null if not since the sign-in. */
+    way: p.enum(signInWays).default('password'),
+    /** Whether the sign-in, or a later step of this session, proved a second factor. */
+    hasSecondFactor: p.boolean().default(false),
+    /** When the user last proved who they are; null if not since the sign-in. */
     provedAt: p.datetime(3).nullable(),
     /** Expiry time, 30 days after the sign-in. A session ends earlier after 7 days without use. */
     expiresAt: p.datetime(3),

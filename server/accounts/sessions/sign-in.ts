@@ -1,10 +1,8 @@
 import type { Loaded } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
-import { sessionLifetimes } from '../../platform/access/authenticate.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication } from '../../errors.ts'
-import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
-import { hmac, randomText, sha256 } from '../../platform/http/keys.ts'
+import { sha256 } from '../../platform/http/keys.ts'
 import { countFailures, networkKeys, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
@@ -12,8 +10,8 @@ import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import type { Viewer } from '../../platform/access/roles.ts'
-import { Session } from './entity.ts'
-import { failuresKey, sendDeviceCookie, type Origin, originOf, rememberOrigin } from './origin.ts'
+import { failuresKey, type Origin, originOf } from './origin.ts'
+import { type NewSession, sendSession, startSession } from './start.ts'
 import { reloadUser } from '../users/service.ts'
 
 declare module '../../services.ts' {
@@ -27,7 +25,6 @@ const turnsOf = ({ state }: Context): FairLimiter =>
   (state.signInTurns ??= createFairLimiter({ atOnce: 2, waiting: 2000, waitingPerKey: 500, newcomersFirst: true }))
 
 type Account = Loaded<User, 'passwordHash'>
-type NewSession = { id: string; secret: string }
 
 /**
  * Signs in with e-mail address and password and sets the session cookies.
@@ -44,8 +41,7 @@ export async function signIn(context: Context, input: { email: string; password:
   const attempt = () => begin(context, user, { ...caller, password: input.password })
   const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)
   if (!user || !session) return rejectSignIn(context, user)
-  sendCookies(context, session)
-  sendDeviceCookie(context, origin)
+  sendSession(context, session, origin)
   return reloadUser(em, user.id)
 }
 
@@ -75,30 +71,11 @@ async function begin(context: Context, user: Account | null, attempt: Attempt): 
   const fits = await verifyPassword(hasher, password, verified)
   if (!user || !verified || !fits) return null
   const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(hasher, password) : null
-  const session = await startSession(context, user, { verified, rehashed, origin })
+  const changes = rehashed === null ? {} : { passwordHash: rehashed }
+  const session = await startSession(context, user, { way: 'password', origin, still: { passwordHash: verified }, changes })
   if (session) return session
   // The hash was replaced concurrently, possibly by a sign-in that only rehashed the same password. Verify again.
   return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), attempt)
-}
-
-type Proof = { verified: string; rehashed: string | null; origin: Origin }
-
-/** Starts a session. Returns null if the account was disabled or its hash replaced since the verification. */
-async function startSession(context: Context, user: Account, { verified, rehashed, origin }: Proof): Promise<NewSession | null> {
-  const { em, ip, now } = context
-  const moment = now()
-  return em.transactional(async (inner) => {
-    // The update checks the condition and locks the row. Later changes of the account wait for it, and then end the new session, too.
-    const still = { id: user.id, isActive: true, passwordHash: verified }
-    const current = await inner.nativeUpdate(User, still, { lastLoginAt: moment, ...(rehashed && { passwordHash: rehashed }) })
-    if (current === 0) return null
-    await rememberOrigin(inner, user.id, origin, moment)
-    audit(inner, { kind: 'user.login', actor: user, user, summary: `${user.displayName} signed in`, ip })
-    const secret = randomText(32)
-    const { id } = inner.create(Session, { ...newSession(context, moment), hash: hmac(context.keys.session, secret), user: user.id })
-    await inner.flush()
-    return { id, secret }
-  })
 }
 
 async function rejectSignIn({ em, ip }: Context, user: Account | null): Promise<never> {
@@ -114,17 +91,4 @@ function rehash(hasher: Hasher, password: string): Promise<string | null> {
     if (error instanceof ApiError && error.code === 'RateLimitExceeded') return null
     throw error
   })
-}
-
-const newSession = ({ ip, request }: Context, started: Date) => ({
-  createdAt: started,
-  lastUsedAt: started,
-  expiresAt: new Date(started.getTime() + sessionLifetimes.totalMs),
-  clientIp: ip,
-  userAgent: (request.headers['user-agent'] ?? '').slice(0, 256),
-})
-
-function sendCookies({ reply, keys, config }: Context, { id, secret }: NewSession): void {
-  const values = { session: secret, csrf: csrfToken(keys, id), maxAge: sessionLifetimes.totalMs / 1000 }
-  setSessionCookies(reply, config.SERVER_URL, values)
 }

@@ -1,9 +1,9 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
-import { roles } from '../../platform/access/roles.ts'
+import { roles, userKinds } from '../../platform/access/roles.ts'
 import { Base } from '../../platform/db/base.ts'
 import type { InferKyselyDB } from '@mikro-orm/sql'
 
-/** A user account. `passwordHash` is null until an invitation is accepted. */
+/** A user account, or a service account. `passwordHash` is null until an invitation is accepted, and without password sign-in. */
 export const User = defineEntity({
   name: 'User',
   tableName: 'users',
@@ -13,6 +13,8 @@ export const User = defineEntity({
     /** The e-mail address in lower case, used for uniqueness and lookups. */
     emailKey: p.string().length(254).unique(),
     displayName: p.string().length(100),
+    /** A service account is a program. It has no password and never signs in. */
+    kind: p.enum(userKinds).default('person'),
     role: p.enum(roles),
     isActive: p.boolean().default(true),
     mustChangePassword: p.boolean().default(false),

@@ -12,7 +12,7 @@ import { splitArchiveName } from '../pub/package-name.ts'
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
 
 const userColumns = [
-  ...(['u.id as user_id', 'u.email', 'u.display_name', 'u.role', 'u.is_active', 'u.must_change_password'] as const),
+  ...(['u.id as user_id', 'u.email', 'u.display_name', 'u.kind', 'u.role', 'u.is_active', 'u.must_change_password'] as const),
   ...(['u.created_at as user_created_at', 'u.last_login_at', 'u.avatar_tag'] as const),
 ] as const
 const tokens = db
@@ -23,7 +23,7 @@ const tokens = db
 const sessions = db
   .selectFrom('sessions as s')
   .innerJoin('users as u', 'u.id', 's.user_id')
-  .select(['s.id', 's.created_at', 's.expires_at', 's.last_used_at', 's.proved_at', ...userColumns])
+  .select(['s.id', 's.created_at', 's.expires_at', 's.last_used_at', 's.proved_at', 's.way', 's.has_second_factor', ...userColumns])
 
 const tokenOf = prepared((hash: string) => tokens.where('t.hash', '=', hash))
 const tokenById = prepared((id: string) => tokens.where('t.id', '=', id))
@@ -110,7 +110,12 @@ function bySession(row: SessionRow | undefined, now: Date): Identity | null {
   if (!row?.is_active) return null
   const lastUsedAt = row.last_used_at
   if (row.expires_at <= now || lastUsedAt.getTime() + sessionLifetimes.idleMs <= now.getTime()) return null
-  return { viewer: viewerOf(row), credential: { kind: 'session', id: row.id, provedAt: row.proved_at ?? row.created_at }, lastUsedAt }
+  const { id, way, has_second_factor: hasSecondFactor } = row
+  return {
+    viewer: viewerOf(row),
+    credential: { kind: 'session', id, provedAt: row.proved_at ?? row.created_at, way, hasSecondFactor },
+    lastUsedAt,
+  }
 }
 
 function viewerOf(row: UserRow): Viewer {
@@ -118,6 +123,7 @@ function viewerOf(row: UserRow): Viewer {
     id: row.user_id,
     email: row.email,
     displayName: row.display_name,
+    kind: row.kind,
     role: row.role,
     isActive: row.is_active,
     mustChangePassword: row.must_change_password,
@@ -141,7 +147,14 @@ async function identityOfJob(request: FastifyRequest, reads: Reads, hash: string
   return { viewer, credential: { kind: 'token', id: row.id, scopes: ['read'], expiresAt: row.expires_at }, lastUsedAt: now }
 }
 
-const jobViewer = { email: '', displayName: 'Analysis', role: 'viewer', isActive: true, mustChangePassword: false } as const
+const jobViewer = {
+  email: '',
+  displayName: 'Analysis',
+  kind: 'service',
+  role: 'viewer',
+  isActive: true,
+  mustChangePassword: false,
+} as const
 
 /** The routes that package clients use to resolve and fetch dependencies. */
 const packageRoutes = /\/api\/packages\/:pkg(?:\/versions\/:version|\/advisories)?$/

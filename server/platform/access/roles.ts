@@ -2,6 +2,10 @@
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
 
+/** Kinds of accounts: people, and programs. */
+export const userKinds = ['person', 'service'] as const
+export type UserKind = (typeof userKinds)[number]
+
 /**
  * The scopes of tokens, weakest first. Each includes the previous ones. `read`: see and download what the owner of the token can. `write`: also
  * publish, and change what the owner maintains, including the owner's account. `admin`: also administer the server and what others maintain.
@@ -42,6 +46,7 @@ export type Viewer = {
   id: string
   email: string
   displayName: string
+  kind: UserKind
   role: Role
   isActive: boolean
   mustChangePassword: boolean
@@ -54,11 +59,24 @@ export type Viewer = {
 
 /** The credential of the request. */
 export type Credential = (
-  | { kind: 'session'; id: string; provedAt: Date }
+  | { kind: 'session'; id: string; provedAt: Date; way: 'password' | 'provider' | 'passkey'; hasSecondFactor: boolean }
   | { kind: 'token'; id: string; scopes: Scope[]; expiresAt: Date | null }
 ) & {
   /** The only upload that this request may send and finish: its URL has the key of that upload in place of a credential. */
   uploadId?: string
+  /** What a narrowed token or a job of a CI system may do. Undefined for credentials that are limited by their scopes only. */
+  narrowing?: Narrowing
+}
+
+/** What a narrowed credential may do. */
+export const tokenActions = ['read', 'publish', 'retract'] as const
+export type TokenAction = (typeof tokenActions)[number]
+
+/** The limits of a narrowed credential, besides its scopes. */
+export type Narrowing = {
+  actions: ReadonlySet<TokenAction>
+  /** Whether the credential may do `action` with this package; null: with every package. */
+  covers: ((action: TokenAction, name: string) => boolean) | null
 }
 
 /** A caller with the permissions of the credential. */

@@ -1,0 +1,66 @@
+import type { EntityData, FilterQuery, RequiredEntityData } from '@mikro-orm/core'
+import { audit } from '../audit/service.ts'
+import { sessionLifetimes } from '../../platform/access/authenticate.ts'
+import type { Context } from '../../platform/access/context.ts'
+import { setSessionCookies, csrfToken } from '../../platform/http/cookies.ts'
+import { hmac, randomText } from '../../platform/http/keys.ts'
+import { User } from '../users/entity.ts'
+import { Session, type SignInWay } from './entity.ts'
+import { type Origin, rememberOrigin, sendDeviceCookie } from './origin.ts'
+
+export type NewSession = { id: string; secret: string }
+
+/** A verified sign-in. */
+export type VerifiedSignIn = {
+  way: SignInWay
+  origin: Origin
+  /** Whether the sign-in included a second factor, or a way that counts as two, such as a passkey. */
+  hasSecondFactor?: boolean
+  /** What must still hold for the account. The session is not started if it changed since the verification. */
+  still?: FilterQuery<User>
+  /** What changes in the account along with the sign-in. */
+  changes?: EntityData<User>
+  /** Further columns of the session. */
+  columns?: Partial<RequiredEntityData<Session>>
+  /** The sentence of the audit log. */
+  summary?: string
+}
+
+/** Starts a session for a verified account. Returns null if the account was disabled, or changed as `still` describes, since the verification. */
+export async function startSession(
+  context: Context,
+  user: Pick<User, 'id' | 'displayName'>,
+  { way, origin, hasSecondFactor = false, still, changes, columns, summary = `${user.displayName} signed in` }: VerifiedSignIn,
+): Promise<NewSession | null> {
+  const { em, ip, now, keys } = context
+  const moment = now()
+  return em.transactional(async (inner) => {
+    // The update checks the condition and locks the row. Later changes of the account wait for it, and then end the new session, too.
+    const unchanged: FilterQuery<User> = { $and: [{ id: user.id, isActive: true }, still ?? {}] }
+    const current = await inner.nativeUpdate(User, unchanged, { ...changes, lastLoginAt: moment })
+    if (current === 0) return null
+    await rememberOrigin(inner, user.id, origin, moment)
+    audit(inner, { kind: 'user.login', actor: user, user, summary, ip })
+    const secret = randomText(32)
+    const row = { ...newSession(context, moment), way, hasSecondFactor, ...columns, hash: hmac(keys.session, secret), user: user.id }
+    const { id } = inner.create(Session, row)
+    await inner.flush()
+    return { id, secret }
+  })
+}
+
+const newSession = ({ ip, request }: Context, started: Date) => ({
+  createdAt: started,
+  lastUsedAt: started,
+  expiresAt: new Date(started.getTime() + sessionLifetimes.totalMs),
+  clientIp: ip,
+  userAgent: (request.headers['user-agent'] ?? '').slice(0, 256),
+})
+
+/** Sets the cookies of a new session, and the cookie by which later sign-ins recognize the device. */
+export function sendSession(context: Context, { id, secret }: NewSession, origin: Origin): void {
+  const { reply, keys, config } = context
+  const values = { session: secret, csrf: csrfToken(keys, id), maxAge: sessionLifetimes.totalMs / 1000 }
+  setSessionCookies(reply, config.SERVER_URL, values)
+  sendDeviceCookie(context, origin)
+}
