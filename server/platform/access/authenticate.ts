@@ -6,6 +6,7 @@ import type { Reads } from '../db/reads.ts'
 import { readCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Scope, Credential, Viewer } from './roles.ts'
+import { limitsOf } from './token-limits.ts'
 import { isJobSecret, isSecret, parseBearerSecret } from './token-secret.ts'
 import { splitArchiveName } from '../pub/package-name.ts'
 
@@ -18,7 +19,7 @@ const userColumns = [
 const tokens = db
   .selectFrom('access_tokens as t')
   .innerJoin('users as u', 'u.id', 't.user_id')
-  .select(['t.id', 't.scopes', 't.expires_at', 't.last_used_at', ...userColumns])
+  .select(['t.id', 't.scopes', 't.expires_at', 't.last_used_at', 't.actions', 't.packages', 't.addresses', ...userColumns])
   .where('t.revoked_at', 'is', null)
 const sessions = db
   .selectFrom('sessions as s')
@@ -97,7 +98,8 @@ function byToken(row: TokenRow | undefined, now: Date): Identity | null {
 }
 
 function tokenIdentity(row: TokenRow): TokenIdentity {
-  const credential = { kind: 'token', id: row.id, scopes: row.scopes.split(',') as Scope[], expiresAt: row.expires_at } as const
+  const scopes = row.scopes.split(',') as Scope[]
+  const credential = { kind: 'token', id: row.id, scopes, expiresAt: row.expires_at, ...limitsOf(row) } as const
   return { viewer: viewerOf(row), credential, lastUsedAt: row.last_used_at ?? new Date(0) }
 }
 
