@@ -1,7 +1,7 @@
 import { ofViewer } from '../users/refs.ts'
 import { ok, route } from '../../platform/rest/route.ts'
 
-const tokenFields = 'id: uuid name prefix scopes createdAt expiresAt'
+const tokenFields = 'id: uuid name prefix scopes packages @omitNull actions @omitNull addresses @omitNull createdAt expiresAt'
 
 export const tokenRoutes = [
   route(

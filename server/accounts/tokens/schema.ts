@@ -5,13 +5,16 @@ import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
 import { connectionOrders, newestByDefault } from '../../platform/graphql/types.ts'
 import { label } from '../users/input.ts'
 import { visibleBelongings, belongingsScope, canSeeBelongings } from '../users/policy.ts'
-import type { Scope } from '../../platform/access/roles.ts'
+import type { Scope, TokenAction } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
-import { TokenScope } from './refs.ts'
+import { actionsInput, addressesInput, packagesInput } from './limits.ts'
+import { limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
 import { createToken, listTokens, type TokenOrder } from './service.ts'
 import { loadUser } from '../users/service.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
+
+const lifetimeDays = z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish()
 
 const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
@@ -51,6 +54,28 @@ builder.node(AccessTokenRef, {
   }),
 })
 
+builder.objectFields(AccessTokenRef, (t) => ({
+  packages: t.stringList({
+    nullable: true,
+    extensions: { size: 10 },
+    description: `${limitTexts.packages} Null if it covers all.`,
+    resolve: ({ packages }) => packages?.split(','),
+  }),
+  actions: t.field({
+    type: [TokenActionEnum],
+    nullable: true,
+    extensions: { size: 3 },
+    description: `${limitTexts.actions} Null if the scopes alone limit it.`,
+    resolve: ({ actions }) => actions?.split(',') as TokenAction[] | undefined,
+  }),
+  addresses: t.stringList({
+    nullable: true,
+    extensions: { size: 10 },
+    description: `${limitTexts.addresses} Null if it works from everywhere.`,
+    resolve: ({ addresses }) => addresses?.split(','),
+  }),
+}))
+
 builder.mutationField('createToken', (t) =>
   t.withAuth({ ownAccount: true }).fieldWithInput({
     type: payload('CreateTokenPayload', 'A new token.', {
@@ -59,17 +84,24 @@ builder.mutationField('createToken', (t) =>
     }),
     description: 'Creates a personal access token for you. The secret is shown only once.',
     typeOptions: { description: 'The token to create.' },
-    argOptions: { description: 'Name, scopes and lifetime of the token.' },
+    argOptions: { description: 'Name, scopes, limits and lifetime of the token.' },
     input: {
       name: t.input.string({ required: true, description: 'Name of the token.', validate: label(100) }),
       scopes: t.input.field({
         type: [TokenScope],
-        description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE.',
+        description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE, or READ if that is the only action.',
       }),
+      packages: t.input.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
+      actions: t.input.field({
+        type: [TokenActionEnum],
+        description: `${limitTexts.actions} They cannot be combined with the scope ADMIN. Default: what the scopes allow.`,
+        validate: actionsInput,
+      }),
+      addresses: t.input.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
       expiresInDays: t.input.int({
         description:
           'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
-        validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish(),
+        validate: lifetimeDays,
       }),
     },
     resolve: (_root, { input }, context) => createToken(context, input),
