@@ -20,6 +20,16 @@ export const tokenRoutes = [
       caller: 'ownAccount',
     },
   ),
+  route(
+    'POST /api/auth/keys/:id/rotate',
+    `mutation ($input: RotateTokenInput!) { rotateToken(input: $input) { secret token @flatten { ${tokenFields} previousSecretExpiresAt } } }`,
+    {
+      summary: 'Gives a token a new secret, shown only once. The previous one works for the overlap, 24 hours by default.',
+      ids: { id: 'AccessToken' },
+      names: { id: 'tokenId' },
+      answer: 'rotateToken',
+    },
+  ),
   route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {
     summary: 'Revokes a token and all tokens that were created with it.',
     ids: { id: 'AccessToken' },

@@ -10,6 +10,7 @@ import { AccessToken } from './entity.ts'
 import { actionsInput, addressesInput, packagesInput } from './limits.ts'
 import { limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
+import { rotateToken } from './rotate.ts'
 import { createToken, listTokens, type TokenOrder } from './service.ts'
 import { loadUser } from '../users/service.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
@@ -74,6 +75,12 @@ builder.objectFields(AccessTokenRef, (t) => ({
     description: `${limitTexts.addresses} Null if it works from everywhere.`,
     resolve: ({ addresses }) => addresses?.split(','),
   }),
+  previousSecretExpiresAt: t.field({
+    type: 'DateTime',
+    nullable: true,
+    description: 'Until when the secret before the last rotation still works; null if it does not.',
+    resolve: ({ previousExpiresAt }, _args, { now }) => (previousExpiresAt && previousExpiresAt > now() ? previousExpiresAt : null),
+  }),
 }))
 
 builder.mutationField('createToken', (t) =>
@@ -105,6 +112,31 @@ builder.mutationField('createToken', (t) =>
       }),
     },
     resolve: (_root, { input }, context) => createToken(context, input),
+  }),
+)
+
+builder.mutationField('rotateToken', (t) =>
+  t.withAuth({ ownAccount: true }).fieldWithInput({
+    type: payload('RotateTokenPayload', 'A token with a new secret.', {
+      secret: { extensions: { secret: true }, type: 'String', description: 'The new secret, shown only once.' },
+      token: { type: AccessTokenRef, description: 'The token, with its other properties unchanged.' },
+    }),
+    description:
+      'Gives one of your access tokens a new secret, which is shown only once. The previous secret works until the overlap ends. A token may rotate itself and the tokens that were created with it.',
+    typeOptions: { description: 'The token to rotate.' },
+    argOptions: { description: 'The token, the overlap and the new lifetime.' },
+    input: {
+      tokenId: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.' }),
+      overlapHours: t.input.int({
+        description: 'For how many hours the previous secret still works: 0 to 168. Default: 24.',
+        validate: z.int().min(0, 'must be from 0 to 168').max(168, 'must be from 0 to 168').nullish(),
+      }),
+      expiresInDays: t.input.int({
+        description: 'New lifetime in days from now. Default: the expiry stays as it is, within the maximum that the server allows.',
+        validate: lifetimeDays,
+      }),
+    },
+    resolve: (_root, { input: { tokenId, ...input } }, context) => rotateToken(context, { ...input, id: tokenId.id }),
   }),
 )
 
