@@ -6,6 +6,7 @@ import type { Reads } from '../db/reads.ts'
 import { readCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Scope, Credential, Viewer } from './roles.ts'
+import { limitsOf } from './token-limits.ts'
 import { isJobSecret, isSecret, parseBearerSecret } from './token-secret.ts'
 import { splitArchiveName } from '../pub/package-name.ts'
 
@@ -18,7 +19,7 @@ const userColumns = [
 const tokens = db
   .selectFrom('access_tokens as t')
   .innerJoin('users as u', 'u.id', 't.user_id')
-  .select(['t.id', 't.scopes', 't.expires_at', 't.last_used_at', ...userColumns])
+  .select(['t.id', 't.scopes', 't.expires_at', 't.last_used_at', 't.actions', 't.packages', 't.addresses', ...userColumns])
   .where('t.revoked_at', 'is', null)
 const sessions = db
   .selectFrom('sessions as s')
@@ -27,6 +28,7 @@ const sessions = db
 
 const tokenOf = prepared((hash: string) => tokens.where('t.hash', '=', hash))
 const tokenById = prepared((id: string) => tokens.where('t.id', '=', id))
+const tokenOfPrevious = prepared((hash: string) => tokens.select('t.previous_expires_at').where('t.previous_hash', '=', hash))
 const sessionOf = prepared((hash: string) => sessions.where('s.hash', '=', hash))
 const sessionById = prepared((id: string) => sessions.where('s.id', '=', id))
 
@@ -38,8 +40,8 @@ type UserRow = Pick<TokenRow, keyof TokenRow & keyof SessionRow>
 export const sessionLifetimes = { idleMs: 7 * 86_400_000, totalMs: 30 * 86_400_000 }
 
 /**
- * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read, or two of each while
- * JWT_SECRET_PREVIOUS is set. If a request has an Authorization header, its cookie is ignored.
+ * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read; two reads for a secret
+ * before the last rotation, and two of each for a session while JWT_SECRET_PREVIOUS is set. If a request has an Authorization header, its cookie is ignored.
  */
 export async function authenticate(
   request: FastifyRequest,
@@ -52,7 +54,7 @@ export async function authenticate(
   if (authorization !== undefined) {
     const token = tokenIn(request.socket, authorization)
     if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
-    return token && byToken(await reads.recall(tokenOf, token.hash), now)
+    return token && byToken((await reads.recall(tokenOf, token.hash)) ?? (await readRotated(reads, token.hash, now)), now)
   }
   const cookie = readCookie(request, 'session', serverUrl)
   return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
@@ -62,6 +64,12 @@ export async function authenticate(
 export async function identityById(reads: Reads, { kind, id }: Pick<Credential, 'kind' | 'id'>, now: Date): Promise<Identity | null> {
   if (kind === 'token') return byToken(await reads.get(tokenById, id), now)
   return bySession(await reads.get(sessionById, id), now)
+}
+
+/** Reads the token whose secret before the last rotation has this hash, while that secret still works. */
+async function readRotated(reads: Reads, hash: string, now: Date): Promise<TokenRow | undefined> {
+  const row = await reads.recall(tokenOfPrevious, hash)
+  return row?.previous_expires_at && row.previous_expires_at > now ? row : undefined
 }
 
 /** Reads the session of a cookie that was signed with the current or the previous key. */
@@ -97,7 +105,8 @@ function byToken(row: TokenRow | undefined, now: Date): Identity | null {
 }
 
 function tokenIdentity(row: TokenRow): TokenIdentity {
-  const credential = { kind: 'token', id: row.id, scopes: row.scopes.split(',') as Scope[], expiresAt: row.expires_at } as const
+  const scopes = row.scopes.split(',') as Scope[]
+  const credential = { kind: 'token', id: row.id, scopes, expiresAt: row.expires_at, ...limitsOf(row) } as const
   return { viewer: viewerOf(row), credential, lastUsedAt: row.last_used_at ?? new Date(0) }
 }
 

@@ -1,3 +1,5 @@
+import type { AddressRange } from '../http/client-address.ts'
+
 /** The four roles, weakest first. Each includes the previous ones. */
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
@@ -65,7 +67,9 @@ export type Credential = (
   /** The only upload that this request may send and finish: its URL has the key of that upload in place of a credential. */
   uploadId?: string
   /** What a narrowed token or a job of a CI system may do. Undefined for credentials that are limited by their scopes only. */
-  narrowing?: Narrowing
+  narrowing?: Narrowing | undefined
+  /** The addresses from which the credential works. Undefined for credentials that work from everywhere. */
+  addresses?: readonly AddressRange[] | undefined
 }
 
 /** What a narrowed credential may do. */
@@ -77,6 +81,8 @@ export type Narrowing = {
   actions: ReadonlySet<TokenAction>
   /** Whether the credential may do `action` with this package; null: with every package. */
   covers: ((action: TokenAction, name: string) => boolean) | null
+  /** Returns why a package is not covered, as a sentence for the caller. */
+  explain?: (action: TokenAction, name: string) => string
 }
 
 /** A caller with the permissions of the credential. */

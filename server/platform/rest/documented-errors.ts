@@ -8,7 +8,7 @@ export const rejections = {
   401: ['Unauthorized', 'The credential is missing, invalid, expired or revoked.'],
   403: [
     'Forbidden',
-    'The credential does not allow this: its scope, the role of its owner, or a missing CSRF token. Or the setup is not finished.',
+    'The credential does not allow this: its scope or limits, the role of its owner, or a missing CSRF token. Or the setup is not finished.',
   ],
   404: ['NotFound', 'The resource does not exist, or the caller may not see it.'],
   408: ['RequestTimeout', 'The body arrived too slowly.'],
@@ -70,7 +70,7 @@ export function rejectionsOf(route: Route | BinaryRoute, rule: CallerRule, exten
   const statuses: (ErrorStatus | false)[] = [
     400,
     !(rule === 'open' && route.anyCredential) && 401,
-    (rule !== 'open' || !route.beforeSetup || has('ownOrigin')) && 403,
+    403,
     /[:*]/.test(route.path) && 404,
     changes && 409,
     ...(route.method === 'GET' ? [] : ([408, 413, 415] as const)),

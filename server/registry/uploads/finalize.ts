@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Readable } from 'node:stream'
 import { formerAddresses } from '../packages/hosting.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
+import { requirePackage } from '../../platform/access/narrowed.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
@@ -53,6 +54,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const cached = caches.uploads.get(stagedAs)
   caches.uploads.delete(stagedAs)
   const inspected = await inspectPackage(cached ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })), rules)
+  requirePackage(context, 'publish', inspected.pubspec.name)
   const submission = { ...inspected, archive }
   const newName = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)
