@@ -45,7 +45,7 @@ const routeGroups: readonly RouteGroup[] = [
     routes: [...sessionRoutes, ...userRoutes, ...inviteRoutes],
   },
   { tag: 'Tokens', description: 'Personal access tokens.', routes: tokenRoutes },
-  { tag: 'OAuth', description: 'Sign-in for command-line clients: authorization codes with PKCE.', routes: oauthRoutes },
+  { tag: 'OAuth', description: 'Sign-in for command-line clients and devices, and revocation of tokens.', routes: oauthRoutes },
   { tag: 'Audit log', description: 'Audit log of security-relevant events, for administrators.', routes: auditRoutes },
   {
     tag: 'Packages',
