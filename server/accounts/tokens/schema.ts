@@ -13,7 +13,7 @@ import { createToken, listTokens, type TokenOrder } from './service.ts'
 import { loadUser } from '../users/service.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 
-const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },
