@@ -33,25 +33,32 @@ export const addressesInput = list(50, 'address', isRange, 'an IP address, or a 
 export const actionsInput = z.array(z.string()).min(1, 'must contain at least one action, or be left out').nullish()
 
 /**
- * Returns the scopes of a new token: the wanted ones, limited to what the role and the creating token allow. By default the scopes that its actions need.
+ * Returns the scopes of a new token: the wanted ones, limited to what the role of the owner and the creating token allow. By default the scopes that its actions need.
  * @throws ApiError InvalidInput for an empty list, and for scopes and limits that contradict each other; InsufficientPermissions for the scope admin in
  * a session without recent proof.
  */
-export function scopesOfToken(context: SignedInContext, wanted: readonly Scope[] | null | undefined, limits: LimitsInput): Scope[] {
-  const { viewer, credential } = context
+export function scopesOfToken(
+  context: SignedInContext,
+  role: Role,
+  wanted: readonly Scope[] | null | undefined,
+  limits: LimitsInput,
+): Scope[] {
+  const { credential } = context
   if (wanted?.includes('admin') && (limits.actions || limits.packages))
     throw invalidInput('scopes: admin cannot be combined with actions or packages.', 'scopes')
   const isReadOnly = limits.actions?.every((action) => action === 'read')
-  const granted = grantableScopes(isReadOnly ? ['read'] : (wanted ?? ['read', 'write']), viewer.role, credential)
+  const granted = grantableScopes(isReadOnly ? ['read'] : (wanted ?? ['read', 'write']), role, credential)
   if (wanted?.length === 0 || granted.length === 0) throw invalidInput('scopes: must contain at least one of read, write, admin.', 'scopes')
   const denied = limits.actions?.find((action) => !actionsOf(granted).includes(action))
-  if (denied) throw invalidInput(`actions: ${denied} needs the scope write, which ${reason(wanted, viewer.role)}.`, 'actions')
+  if (denied) throw invalidInput(`actions: ${denied} needs the scope write, which ${reason(wanted, role)}.`, 'actions')
   if (needsProof(granted)) requireRecentProof(context)
   return granted
 }
 
 const reason = (wanted: readonly Scope[] | null | undefined, role: Role): string =>
-  wanted && !wanted.includes('write') ? 'the scopes do not contain' : `your role (${role}) or the creating token does not allow`
+  wanted && !wanted.includes('write')
+    ? 'the scopes do not contain'
+    : `the role of the account (${role}) or the creating token does not allow`
 
 /** Returns the limits as stored, in their shortest form. @throws ApiError InvalidInput for addresses that the creating token does not work from. */
 export function storedLimits({ actions, packages, addresses }: LimitsInput, madeWith: Credential): StoredLimits {

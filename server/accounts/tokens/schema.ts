@@ -17,7 +17,21 @@ import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 
 const lifetimeDays = z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish()
 
-const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+
+type InputFields = PothosSchemaTypes.InputFieldBuilder<typeof builder.$inferSchemaTypes, 'InputObject'>
+
+/** Returns the input fields for the limits of a new token. */
+export const limitInputs = (t: InputFields) => ({
+  packages: t.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
+  actions: t.field({
+    type: [TokenActionEnum],
+    description: `${limitTexts.actions} They cannot be combined with the scope ADMIN. Default: what the scopes allow.`,
+    validate: actionsInput,
+  }),
+  addresses: t.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
+})
+
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },
@@ -98,13 +112,7 @@ builder.mutationField('createToken', (t) =>
         type: [TokenScope],
         description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE, or READ if that is the only action.',
       }),
-      packages: t.input.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
-      actions: t.input.field({
-        type: [TokenActionEnum],
-        description: `${limitTexts.actions} They cannot be combined with the scope ADMIN. Default: what the scopes allow.`,
-        validate: actionsInput,
-      }),
-      addresses: t.input.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
+      ...limitInputs(t.input),
       expiresInDays: t.input.int({
         description:
           'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
