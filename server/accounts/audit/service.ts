@@ -8,9 +8,12 @@ import { AuditEntry } from './entity.ts'
  * built by `eventsOf` in uploads/publish.ts.
  */
 export type AuditKind =
-  | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
+  | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'second_factor_reset' | 'invite_created' | 'invite_accepted'}`
   | `token.${'created' | 'revoked' | 'reuse_detected'}`
   | 'session.revoked'
+  | `passkey.${'added' | 'renamed' | 'removed' | 'disabled' | 'confirmed'}`
+  | `totp.${'enabled' | 'disabled'}`
+  | 'recovery_codes.created'
   | 'oauth.approved'
   | 'owner.transferred'
   | `package.${'created' | 'deleted' | 'options_updated' | 'uploader_added' | 'uploader_removed' | 'publisher_changed' | 'visibility_changed' | 'scored' | 'score_failed' | 'docs_generated'}`
