@@ -1,6 +1,5 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { generateAuthenticationOptions, generateRegistrationOptions, verifyRegistrationResponse } from '@simplewebauthn/server'
 import type { RegistrationResponseJSON } from '@simplewebauthn/server'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
@@ -9,7 +8,15 @@ import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
 import { Session } from '../sessions/entity.ts'
 import { User } from '../users/entity.ts'
-import { challengeBytes, issueChallenge, redeemChallenge, registrationShape, requireRelyingParty } from './challenges.ts'
+import {
+  algorithms,
+  challengeBytes,
+  issueChallenge,
+  redeemChallenge,
+  registrationShape,
+  requireRelyingParty,
+  webauthn,
+} from './challenges.ts'
 import { Passkey } from './entity.ts'
 import { lockAccount, requireOtherFactor, usablePasskeys } from './factors.ts'
 import { acceptAssertion } from './assertion.ts'
@@ -27,7 +34,7 @@ export async function startRegistration(context: SignedInContext): Promise<objec
   const passkeys = await em.find(Passkey, { user: viewer.id })
   requireRoom(passkeys.length)
   const challenge = await issueChallenge(context, 'register', credential.id)
-  return generateRegistrationOptions({
+  return (await webauthn()).generateRegistrationOptions({
     rpName: (await readIdentity(database.reads)).name,
     rpID,
     challenge: challengeBytes(challenge),
@@ -35,6 +42,7 @@ export async function startRegistration(context: SignedInContext): Promise<objec
     userName: viewer.email,
     userDisplayName: viewer.displayName,
     timeout: 300_000,
+    supportedAlgorithmIDs: algorithms,
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     excludeCredentials: passkeys.filter(({ rpId }) => rpId === rpID).map(({ credentialId }) => ({ id: credentialId })),
   })
@@ -74,7 +82,15 @@ async function verifiedRegistration(context: SignedInContext, given: unknown) {
   const response = registrationShape.safeParse(given).data as RegistrationResponseJSON | undefined
   const expectedChallenge = response && (await redeemChallenge(context, 'register', context.credential.id, response))
   if (!expectedChallenge) return null
-  const verification = { response, expectedChallenge, expectedOrigin, expectedRPID, requireUserVerification: true }
+  const { verifyRegistrationResponse } = await webauthn()
+  const verification = {
+    supportedAlgorithmIDs: algorithms,
+    response,
+    expectedChallenge,
+    expectedOrigin,
+    expectedRPID,
+    requireUserVerification: true,
+  }
   // The library throws an Error for each reason.
   const { registrationInfo } = await verifyRegistrationResponse(verification).catch(() => ({ registrationInfo: undefined }))
   if (!registrationInfo) return null
@@ -137,7 +153,7 @@ export async function startProof(context: SignedInContext): Promise<object> {
   const challenge = await issueChallenge(context, 'prove', credential.id)
   const allowCredentials = passkeys.map(({ credentialId }) => ({ id: credentialId }))
   const options = { rpID, challenge: challengeBytes(challenge), userVerification: 'required', allowCredentials, timeout: 300_000 } as const
-  return generateAuthenticationOptions(options)
+  return (await webauthn()).generateAuthenticationOptions(options)
 }
 
 /**
