@@ -1,3 +1,4 @@
+import { raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { conflict, insufficientPermissions } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
@@ -59,6 +60,8 @@ export function passkeyStatus({ disabledAt, rpId }: Passkey, config: Pick<Config
 
 /** Removes all factors of a user and ends the sessions, in the transaction of `em`. */
 export async function removeFactors(em: EntityManager, userId: string): Promise<void> {
+  // Locks the row, without a change: a sign-in with the lost factor that is about to finish ends, too.
+  await em.nativeUpdate(User, { id: userId }, { isActive: raw('is_active') })
   for (const entity of [Passkey, Totp, RecoveryCode]) await em.nativeDelete(entity as typeof Passkey, { user: userId })
   await revokeSessions(em, userId)
 }
@@ -74,8 +77,6 @@ export async function resetSecondFactor(context: SignedInContext, id: string) {
   requireRecentProof(context)
   await em.transactional(async (inner) => {
     const user = await editable(inner, id)
-    // A sign-in that started before waits for this change, and ends with the other sessions.
-    await inner.nativeUpdate(User, { id }, { displayName: user.displayName })
     await removeFactors(inner, id)
     const summary = `${viewer.displayName} reset the second factor of ${user.displayName}`
     audit(inner, { kind: 'user.second_factor_reset', actor: viewer, user, summary, ip })
