@@ -15,6 +15,7 @@ import { DailySample } from './operations/stats/entity.ts'
 import { PackageDownloads, VersionDownloads } from './registry/downloads/entity.ts'
 import { VersionDocs } from './analysis/docs/entity.ts'
 import { Invite } from './accounts/invites/entity.ts'
+import { Passkey, PasskeyChallenge, RecoveryCode, Totp } from './accounts/factors/entity.ts'
 import { Job } from './platform/jobs/entity.ts'
 import { RegistryLogo } from './operations/identity/entity.ts'
 import { LegalDocument } from './operations/legal/entity.ts'
@@ -44,6 +45,10 @@ export const entities = [
   User,
   Session,
   SignInOrigin,
+  Passkey,
+  PasskeyChallenge,
+  Totp,
+  RecoveryCode,
   AccessToken,
   JobToken,
   SetupCode,

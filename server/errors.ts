@@ -26,6 +26,8 @@ type Details = {
   retryAfter?: number
   /** Confirmation that the caller must provide first. */
   proof?: 'password'
+  /** Ways to prove the second factor that the sign-in lacks. */
+  secondFactor?: readonly string[]
 }
 
 /** An error with a stable code, an HTTP status, and a message that clients may show to users. */
@@ -35,10 +37,16 @@ export class ApiError extends GraphQLError {
   readonly retryAfter: number | undefined
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
-    const { status = statusOf[code], field, retryAfter, proof } = details
+    const { status = statusOf[code], field, retryAfter, proof, secondFactor } = details
     // GraphQL Yoga reads the status and headers of its response from this extension.
     const http = { status, ...(retryAfter && { headers: { 'retry-after': String(retryAfter) } }) }
-    super(message, { extensions: { code, ...(field && { field }), ...(retryAfter && { retryAfter }), ...(proof && { proof }), http } })
+    const optional = {
+      ...(field && { field }),
+      ...(retryAfter && { retryAfter }),
+      ...(proof && { proof }),
+      ...(secondFactor && { secondFactor }),
+    }
+    super(message, { extensions: { code, ...optional, http } })
     this.name = 'ApiError'
     this.code = code
     this.status = status
@@ -52,6 +60,10 @@ export const reworded = ({ code, status, retryAfter }: ApiError, message: string
 
 /** 401: the request has no valid credential. */
 export const missingAuthentication = (message = 'Sign in, or send a valid access token.') => new ApiError('MissingAuthentication', message)
+
+/** 401 with `secondFactor`: the password was right, but the account has a second factor. */
+export const secondFactorRequired = (message: string, secondFactor: readonly string[]) =>
+  new ApiError('MissingAuthentication', message, { secondFactor })
 
 /** 403: the caller is authenticated, but not permitted. */
 export const insufficientPermissions = (message: string) => new ApiError('InsufficientPermissions', message)

@@ -5,6 +5,8 @@ import './accounts/profile/admin-schema.ts'
 import './registry/account-deletion/schema.ts'
 import './accounts/invites/schema.ts'
 import './accounts/sessions/schema.ts'
+import './accounts/factors/passkey-schema.ts'
+import './accounts/factors/schema.ts'
 import './accounts/tokens/schema.ts'
 import './accounts/oauth/schema.ts'
 import './accounts/audit/schema.ts'
@@ -81,23 +83,28 @@ import { requireSetup } from './platform/access/setup-gate.ts'
 
 /** Mutations that fail with a code, besides the codes that follow from their declaration (see `describeErrors`). Any other code is a fault. */
 const failures: Partial<Record<ErrorCode, string>> = {
-  MissingAuthentication: 'login',
-  InsufficientPermissions: 'acceptInvite completeSetup login signUp verifySetupCode',
-  NotFound: `acceptInvite addUploader approveAuthorization approveName cancelJob changeVisibility checkPublisherDomain completeDomainVerification
-    completeSetup createInvite deletePackage deletePublisher deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk likePackage
-    rebuildSdk refreshMirroredPackage regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePublisherMember removeSdk
-    removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken rotateToken revokeUserSession revokeUserSessions
-    revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
-    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory
-    addTrustedPublisher updateTrustedPublisher removeTrustedPublisher updateTokenIssuer refreshTokenIssuer deleteTokenIssuer`,
+  MissingAuthentication: 'login signInWithPasskey',
+  InsufficientPermissions: 'acceptInvite completeSetup login signInWithPasskey signUp startPasskeySignIn verifySetupCode',
+  NotFound: `acceptInvite addTrustedPublisher addUploader approveAuthorization approveName cancelJob changeVisibility
+    checkPublisherDomain completeDomainVerification completeSetup createInvite deletePackage deletePublisher deleteTokenIssuer
+    deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk likePackage rebuildSdk refreshMirroredPackage
+    refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePasskey removePublisherMember
+    removeSdk removeTrustedPublisher removeUploader renamePasskey rescoreVersion resetPassword resetSecondFactor restoreDeletedPackage
+    retryJob revokeSession revokeToken revokeUserSession revokeUserSessions revokeUserToken rotateToken setDefaultSdk
+    setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies updatePackageOptions
+    updatePublisher updateScoringSettings updateTokenIssuer updateTrustedPublisher updateUser updateVersionOptions verifySetupCode
+    watchPackage withdrawAdvisory`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
-  Conflict: `rotateToken acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
-    deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
-    removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
-    scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies
-    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage addTrustedPublisher createTokenIssuer`,
-  RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
-    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode`,
+  Conflict: `acceptInvite addTrustedPublisher approveName cancelJob changeVisibility completeDomainVerification completeSetup
+    confirmTotp createInvite createPublisher createTokenIssuer createUser deletePackage deletePublisher deleteUser deleteVersion
+    disableTotp finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey
+    rejectName removePasskey removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions
+    resetPassword restoreDeletedPackage retryJob rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher
+    setPublisherMember startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp
+    transferOwnership updateMirrorPolicies updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage`,
+  RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup
+    confirmPassword confirmTotp createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signInWithPasskey signUp
+    startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn transferOwnership verifySetupCode`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 

@@ -8,9 +8,12 @@ import { AuditEntry } from './entity.ts'
  * built by `eventsOf` in uploads/publish.ts.
  */
 export type AuditKind =
-  | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
+  | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'second_factor_reset' | 'invite_created' | 'invite_accepted'}`
   | `token.${'created' | 'rotated' | 'revoked' | 'reuse_detected'}`
   | 'session.revoked'
+  | `passkey.${'added' | 'renamed' | 'removed' | 'disabled' | 'confirmed'}`
+  | `totp.${'enabled' | 'disabled'}`
+  | 'recovery_codes.created'
   | 'oauth.approved'
   | `service_account.${'created' | 'updated' | 'deleted'}`
   | 'owner.transferred'

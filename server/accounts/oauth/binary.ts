@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import escapeHtml from 'escape-html'
 import { createHash } from 'node:crypto'
-import { passwordIsDue } from '../../platform/access/roles.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
+import { isFreeToAct } from '../../platform/access/policy.ts'
 import { addressKey } from '../../platform/http/limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary } from '../../platform/rest/route.ts'
@@ -52,10 +52,10 @@ async function authorize(context: Context): Promise<unknown> {
 
 /**
  * Returns whether the caller can authorize a client: only with a session, since a token must not create other tokens, and only after a required
- * password change.
+ * password change and the proof of a required second factor.
  */
 function mayAuthorize(context: Context): context is SignedInContext {
-  return context.credential?.kind === 'session' && !passwordIsDue(context)
+  return context.credential?.kind === 'session' && isFreeToAct(context)
 }
 
 /** Returns the path of this request relative to the server's base, for the console to redirect to after the sign-in. */

@@ -2,6 +2,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { formerly, replacedBy } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, payload, wordEnum } from '../../platform/graphql/payload.ts'
 import { connectionOrders } from '../../platform/graphql/types.ts'
+import { relyingParty } from '../factors/challenges.ts'
 import { createUser, resetPassword, updateUser, transferOwnership } from './administer.ts'
 import { displayName, email, inviteHours, emailKey } from '../users/input.ts'
 import { assignableRoles, UserKindEnum, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
@@ -126,6 +127,9 @@ builder.queryField('users', (t) =>
         kinds: t.arg({ type: [UserKindEnum], defaultValue: ['person'], description: 'Kinds of accounts to list.' }),
         role: t.arg({ type: RoleEnum, description: 'Only users with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
+        hasSecondFactor: t.arg.boolean({
+          description: 'True: only users with an authenticator app or a passkey that is accepted; false: only users without.',
+        }),
         idleSince: t.arg({
           type: 'DateTime',
           description: 'Only users who have not signed in since this time. For accounts that never signed in, the time of creation counts.',
@@ -133,7 +137,8 @@ builder.queryField('users', (t) =>
         ...userOrders.args,
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, args, { em }) => listUsers(em, args, userOrders.sortOf(args), args),
+      resolve: (_root, args, { em, config }) =>
+        listUsers(em, { ...args, passkeyDomain: relyingParty(config)?.id }, userOrders.sortOf(args), args),
     },
     connectionOf(UserRef),
   ),

@@ -17,6 +17,9 @@ type UserFilter = {
   status?: 'invited' | 'active' | 'inactive' | null | undefined
   /** Only users who have not signed in since this time, or never. */
   idleSince?: Date | null | undefined
+  hasSecondFactor?: boolean | null | undefined
+  /** The domain of passkeys that are accepted, for `hasSecondFactor`. */
+  passkeyDomain?: string | undefined
 }
 export type UserOrder = 'created' | 'email'
 type Page = PageArguments & { offset?: number | null | undefined }
@@ -43,7 +46,8 @@ export function listUsers(em: EntityManager, filter: UserFilter, { by, direction
 /** Returns the stored spelling of a whole e-mail address. Other texts stay as they are. */
 const spellingOf = (text: string): string => (address.safeParse(text).success ? emailKey(text) : text)
 
-function conditions({ kinds, email, query, searchIn, role, status, idleSince }: UserFilter): FilterQuery<User> {
+function conditions(filter: UserFilter): FilterQuery<User> {
+  const { kinds, email, query, searchIn, role, status, idleSince, hasSecondFactor, passkeyDomain = '' } = filter
   const all: FilterQuery<User>[] = [{ kind: { $in: [...(kinds ?? ['person'])] } }]
   if (email) all.push(containsText(email, 'email'))
   if (query) all.push(containsText(query, searchIn))
@@ -52,7 +56,14 @@ function conditions({ kinds, email, query, searchIn, role, status, idleSince }: 
   if (status === 'invited') all.push({ isActive: true, kind: 'person', passwordHash: null })
   if (status === 'active') all.push({ isActive: true, $or: [{ kind: 'service' }, { passwordHash: { $ne: null } }] })
   if (idleSince) all.push({ createdAt: { $lt: idleSince }, $or: [{ lastLoginAt: null }, { lastLoginAt: { $lt: idleSince } }] })
+  if (hasSecondFactor != null) all.push(withFactor(hasSecondFactor, passkeyDomain))
   return { $and: all }
+}
+
+function withFactor(isWanted: boolean, passkeyDomain: string): FilterQuery<User> {
+  const condition = (alias: string) =>
+    `${isWanted ? '' : 'not '}(exists (select 1 from totp_secrets t where t.user_id = ${alias}.id and t.confirmed_at is not null) or exists (select 1 from passkeys k where k.user_id = ${alias}.id and k.disabled_at is null and k.rp_id = ?))`
+  return { [raw(condition, [passkeyDomain])]: [] }
 }
 
 function containsText(text: string, field: 'email' | 'name' | null | undefined): FilterQuery<User> {

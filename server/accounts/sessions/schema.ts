@@ -3,6 +3,7 @@ import { encodeGlobalID } from '@pothos/plugin-relay'
 import { formerly } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
 import { connectionOrders, newestByDefault } from '../../platform/graphql/types.ts'
+import { requireChosenPassword } from '../../platform/access/guards.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 import { belongingsScope, visibleBelongings, canSeeBelongings } from '../users/policy.ts'
 import { Session } from './entity.ts'
@@ -71,7 +72,8 @@ builder.objectField(UserRef, 'sessions', (t) =>
 builder.mutationField('login', (t) =>
   t.fieldWithInput({
     type: payload('LoginPayload', 'A new session.', { user: { type: UserRef, description: 'The user who signed in.' } }),
-    description: 'Signs in with a password: starts a session and sets its cookies.',
+    description:
+      'Signs in with a password: starts a session and sets its cookies. For an account with an authenticator app, the error of a sign-in without a code has the ways to prove the second factor in `extensions.secondFactor`.',
     skipTypeScopes: true,
     extensions: { ownOrigin: true, limit: 'login' },
     typeOptions: { description: 'The credentials.' },
@@ -79,6 +81,8 @@ builder.mutationField('login', (t) =>
     input: {
       email: t.input.string({ required: true, description: "The account's e-mail address." }),
       password: t.input.string({ required: true, description: "The account's password." }),
+      otp: t.input.string({ description: 'Code of the authenticator app, for accounts that have one.' }),
+      recoveryCode: t.input.string({ description: 'Recovery code in place of the code of the app. It is valid once.' }),
     },
     resolve: async (_root, { input }, context) => ({ user: await signIn(context, input) }),
   }),
@@ -99,7 +103,8 @@ builder.mutationField('confirmPassword', (t) =>
     type: payload('ConfirmPasswordPayload', 'A session whose user confirmed their password.', {
       sessionId: { type: 'ID', description: 'Global id of the session.' },
     }),
-    extensions: { formerResult: true },
+    extensions: { formerResult: true, admit: requireChosenPassword },
+    skipTypeScopes: true,
     description:
       'Confirms your password. For the next ten minutes this session may perform operations that require a confirmed password (their error has `password` in `extensions.proof`).',
     typeOptions: { description: 'The password to confirm.' },

@@ -1,11 +1,12 @@
 import type { Loaded } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { ApiError, missingAuthentication } from '../../errors.ts'
+import { ApiError, missingAuthentication, secondFactorRequired } from '../../errors.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { countFailures, networkKeys, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
+import { type Codes, factorWays, findTotp, useCode } from '../factors/totp.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
@@ -28,9 +29,10 @@ type Account = Loaded<User, 'passwordHash'>
 
 /**
  * Signs in with e-mail address and password and sets the session cookies.
- * @throws ApiError MissingAuthentication, with the same message for every reason; RateLimitExceeded after too many failures for the account.
+ * @throws ApiError MissingAuthentication, with the same message for every wrong password, and with `secondFactor` for a right one without a right code
+ * of an account with an authenticator app; RateLimitExceeded after too many failures for the account.
  */
-export async function signIn(context: Context, input: { email: string; password: string }): Promise<Viewer> {
+export async function signIn(context: Context, input: Codes & { email: string; password: string }): Promise<Viewer> {
   const { em, limits } = context
   const key = emailKey(input.email)
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
@@ -38,9 +40,16 @@ export async function signIn(context: Context, input: { email: string; password:
   const place = { sources: networkKeys(context.ip) }
   const { user, ...caller } = await turnsOf(context)(fairQueueKey(context.ip), () => lookUp(context, key, account), place)
   const { origin } = caller
-  const attempt = () => begin(context, user, { ...caller, password: input.password })
-  const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)
-  if (!user || !session) return rejectSignIn(context, user)
+  const attempt = () => begin(context, user, { ...caller, ...input, account })
+  const session = await countFailures(
+    limits,
+    'loginFailures',
+    failuresKey(account, origin),
+    attempt,
+    (begun) => begun === null || begun === wrongCode,
+  )
+  if (user && session === wrongCode) return rejectCode(context, user)
+  if (!user || !session || session === wrongCode) return rejectSignIn(context, user)
   sendSession(context, session, origin)
   return reloadUser(em, user.id)
 }
@@ -62,20 +71,65 @@ async function lookUp(context: Context, key: string, account: string): Promise<S
   return { user, origin, hasher }
 }
 
-type Attempt = SignInCaller & { password: string }
+type Attempt = SignInCaller & Codes & { account: string; password: string; hasSecondFactor?: boolean }
 
-/** Starts a session if the password is right; returns null if it is wrong, or was changed before the session could start. */
-async function begin(context: Context, user: Account | null, attempt: Attempt): Promise<NewSession | null> {
+const wrongCode = 'wrongCode'
+
+/**
+ * Starts a session if the password is right, and the code of an account with an authenticator app. Returns null if the password is wrong, or was
+ * changed before the session could start.
+ * @throws ApiError MissingAuthentication with `secondFactor` if the code is missing.
+ */
+async function begin(context: Context, user: Account | null, attempt: Attempt): Promise<NewSession | typeof wrongCode | null> {
   const { hasher, password, origin } = attempt
   const verified = user?.isActive ? (user.passwordHash ?? null) : null
   const fits = await verifyPassword(hasher, password, verified)
   if (!user || !verified || !fits) return null
+  const hasSecondFactor = attempt.hasSecondFactor ?? (await proveSecondFactor(context, user, attempt))
+  if (hasSecondFactor === wrongCode) return wrongCode
   const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(hasher, password) : null
   const changes = rehashed === null ? {} : { passwordHash: rehashed }
-  const session = await startSession(context, user, { way: 'password', origin, still: { passwordHash: verified }, changes })
+  const session = await startSession(context, user, {
+    way: 'password',
+    origin,
+    hasSecondFactor,
+    still: { passwordHash: verified },
+    changes,
+  })
   if (session) return session
   // The hash was replaced concurrently, possibly by a sign-in that only rehashed the same password. Verify again.
-  return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), attempt)
+  return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), {
+    ...attempt,
+    hasSecondFactor,
+  })
+}
+
+/**
+ * Returns whether a right code was sent, which is used up; false for an account without an authenticator app.
+ * @throws ApiError MissingAuthentication with `secondFactor` if no code was sent.
+ */
+async function proveSecondFactor(context: Context, { id }: Account, attempt: Attempt): Promise<boolean | typeof wrongCode> {
+  const totp = await findTotp(context.em, id)
+  if (!totp) return false
+  if (!attempt.otp && !attempt.recoveryCode)
+    throw secondFactorRequired('Enter the code of your authenticator app, or a recovery code.', await factorWays(context, id))
+  const key = failuresKey(attempt.account, attempt.origin)
+  const isRight = await countFailures(
+    context.limits,
+    'wrongCode',
+    key,
+    () => useCode(context, totp, attempt),
+    (right) => !right,
+  )
+  return isRight || wrongCode
+}
+
+async function rejectCode(context: Context, user: Account): Promise<never> {
+  const { em, ip } = context
+  const summary = `Someone tried to sign in as ${user.displayName} with the right password and a wrong code`
+  audit(em, { kind: 'user.login_failed', actor: null, user, summary, ip })
+  await em.flush()
+  throw secondFactorRequired('The code is wrong or was used already.', await factorWays(context, user.id))
 }
 
 async function rejectSignIn({ em, ip }: Context, user: Account | null): Promise<never> {

@@ -1,8 +1,8 @@
 import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
 import { tokenRejections } from './authenticate.ts'
-import type { Scope } from './roles.ts'
+import { passwordIsDue, type Scope } from './roles.ts'
 import { type Context, isSignedIn, type SignedInContext } from './context.ts'
-import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
+import { canBrowse, canChangeOwnAccount, holdsScope, secondFactorIsDue } from './policy.ts'
 import { hostedUrl, publicUrl } from '../http/public-url.ts'
 import { type ApiError, insufficientPermissions, missingAuthentication, passwordProofRequired } from '../../errors.ts'
 
@@ -30,8 +30,11 @@ export function requireOwnAccount(context: Context): SignedInContext {
 export function missingAccess(context: Context, failure: AuthFailure): ApiError {
   const { request, viewer, credential, config } = context
   if (!viewer || !credential) return unauthenticated(context)
-  if (credential.kind === 'session' && viewer.mustChangePassword) {
-    return insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
+  if (passwordIsDue(context)) return newPasswordFirst()
+  if (secondFactorIsDue(context)) {
+    return insufficientPermissions(
+      'This server requires a second factor: prove it with a passkey, add a passkey or an authenticator app, or sign in again with the code of your app. Until then this session can do nothing else.',
+    )
   }
   const lacking = lackingScope(failure)
   if (lacking === 'ownAccount' && viewer.kind === 'service')
@@ -45,6 +48,13 @@ export function missingAccess(context: Context, failure: AuthFailure): ApiError 
     )
   }
   return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
+}
+
+const newPasswordFirst = () => insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
+
+/** Rejects sessions that must choose a new password first, where sessions that lack a required second factor are allowed. */
+export function requireChosenPassword(context: Context): void {
+  if (passwordIsDue(context)) throw newPasswordFirst()
 }
 
 /**

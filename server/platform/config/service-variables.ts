@@ -14,6 +14,25 @@ import {
 } from './forms.ts'
 import { z } from 'zod'
 
+/** Settings of the sign-in. */
+export const signInVariables = {
+  SIGN_IN_LIMIT: {
+    schema: integer(1, 100_000),
+    default: '10',
+    about: 'Maximum number of sign-ins, signups, invitation lookups and invitation acceptances per client address in 15 minutes, each.',
+  },
+  REQUIRE_SECOND_FACTOR: {
+    schema: oneOf('off', 'admins', 'all'),
+    default: 'off',
+    about: 'Who must have a second factor (a passkey or an authenticator app) to use the console: `off` (nobody), `admins` or `all`.',
+  },
+  BCRYPT_COST: {
+    schema: integer(4, 15, 'must be 4 to 15'),
+    default: '12',
+    about: 'bcrypt cost for password hashes, 4 to 15. Below 10, the server logs a warning.',
+  },
+}
+
 /** Settings of the S3 bucket for archives. */
 export const s3Variables = {
   S3_BUCKET: { schema: text, about: 'Bucket name; required with BLOB_BACKEND=s3.' },

@@ -16,7 +16,7 @@ import {
   text,
   serverUrl,
 } from './forms.ts'
-import { mirrorVariables, proxyVariables, s3Variables, sdkVariables, traceVariables } from './service-variables.ts'
+import { mirrorVariables, proxyVariables, s3Variables, sdkVariables, signInVariables, traceVariables } from './service-variables.ts'
 
 const secret = z.string().min(32, 'must be at least 32 characters long')
 
@@ -234,16 +234,7 @@ export const variables = {
     schema: integer(1, 3650),
     about: 'Maximum lifetime of new access tokens, in days. By default, tokens may have no expiration.',
   },
-  SIGN_IN_LIMIT: {
-    schema: integer(1, 100_000),
-    default: '10',
-    about: 'Maximum number of sign-ins, signups, invitation lookups and invitation acceptances per client address in 15 minutes, each.',
-  },
-  BCRYPT_COST: {
-    schema: integer(4, 15, 'must be 4 to 15'),
-    default: '12',
-    about: 'bcrypt cost for password hashes, 4 to 15. Below 10, the server logs a warning.',
-  },
+  ...signInVariables,
   DNS_SERVERS: {
     schema: dnsServers,
     default: '',

@@ -48,6 +48,7 @@ export const builder = new SchemaBuilder<{
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
     BigInt: { Input: number; Output: number }
+    JSON: { Input: object; Output: object }
     SemVer: { Input: string; Output: string }
     URL: { Input: string; Output: string }
   }

@@ -6,12 +6,14 @@ import { csrfMismatch } from '../../errors.ts'
 import { equalSecrets, hmac, type Keys, validKeys } from './keys.ts'
 import { isSecure, publicUrl } from './public-url.ts'
 
-/** The cookies: session, its CSRF token, proof of a verified setup code, and known browser, which survives signing out. */
+/** The cookies: session, its CSRF token, proof of a verified setup code, known browser, which survives signing out, and
+ * holder of a challenge for a passkey. */
 const cookies = {
   session: { httpOnly: true },
   csrf: {},
   setup: { httpOnly: true, sameSite: 'strict' },
   device: { httpOnly: true },
+  passkey: { httpOnly: true, sameSite: 'strict' },
 } satisfies Record<string, Partial<SetCookie>>
 type CookieName = keyof typeof cookies
 

@@ -32,9 +32,11 @@ const limits = {
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
   devicePoll: { points: 1200, duration: minutes(15) },
+  passkeyOptions: { points: 60, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
   // per account to sign in to: one bucket for each known device, one for known address ranges, and one for all other clients
   loginFailures: { points: 50, duration: minutes(60) },
+  wrongCode: { points: 10, duration: minutes(60) },
   // per account
   wrongPassword: { points: 5, duration: minutes(15) },
   domainVerification: { points: 30, duration: minutes(15) },
