@@ -5,6 +5,9 @@ import './accounts/profile/admin-schema.ts'
 import './registry/account-deletion/schema.ts'
 import './accounts/invites/schema.ts'
 import './accounts/sessions/schema.ts'
+import './accounts/providers/schema.ts'
+import './accounts/providers/provider-schema.ts'
+import './accounts/providers/admin-schema.ts'
 import './accounts/tokens/schema.ts'
 import './accounts/oauth/schema.ts'
 import './accounts/audit/schema.ts'
@@ -78,21 +81,21 @@ import { requireSetup } from './platform/access/setup-gate.ts'
 /** Mutations that fail with a code, besides the codes that follow from their declaration (see `describeErrors`). Any other code is a fault. */
 const failures: Partial<Record<ErrorCode, string>> = {
   MissingAuthentication: 'login',
-  InsufficientPermissions: 'acceptInvite completeSetup login signUp verifySetupCode',
+  InsufficientPermissions: 'acceptInvite completeSetup login signUp verifySetupCode acceptInviteWithProvider',
   NotFound: `acceptInvite addUploader approveAuthorization approveName cancelJob changeVisibility checkPublisherDomain completeDomainVerification
     completeSetup createInvite deletePackage deletePublisher deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk likePackage
     rebuildSdk refreshMirroredPackage regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePublisherMember removeSdk
     removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession revokeUserSessions
     revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
-    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
+    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory acceptInviteWithProvider confirmIdentity deleteOidcProvider linkIdentity testOidcProvider unlinkIdentity updateOidcGroupRules updateOidcProvider`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
   Conflict: `acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
     deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
     scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies
-    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage`,
+    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage createOidcProvider deleteOidcProvider unlinkIdentity updateOidcProvider`,
   RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
-    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode`,
+    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode acceptInviteWithProvider confirmIdentity linkIdentity testOidcProvider`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 
