@@ -7,6 +7,9 @@ import './accounts/invites/schema.ts'
 import './accounts/sessions/schema.ts'
 import './accounts/factors/passkey-schema.ts'
 import './accounts/factors/schema.ts'
+import './accounts/providers/schema.ts'
+import './accounts/providers/provider-schema.ts'
+import './accounts/providers/admin-schema.ts'
 import './accounts/tokens/schema.ts'
 import './accounts/oauth/schema.ts'
 import './accounts/audit/schema.ts'
@@ -84,27 +87,31 @@ import { requireSetup } from './platform/access/setup-gate.ts'
 /** Mutations that fail with a code, besides the codes that follow from their declaration (see `describeErrors`). Any other code is a fault. */
 const failures: Partial<Record<ErrorCode, string>> = {
   MissingAuthentication: 'login signInWithPasskey',
-  InsufficientPermissions: 'acceptInvite completeSetup login signInWithPasskey signUp startPasskeySignIn verifySetupCode',
-  NotFound: `acceptInvite addTrustedPublisher addUploader approveAuthorization approveName cancelJob changeVisibility
-    checkPublisherDomain completeDomainVerification completeSetup createInvite deletePackage deletePublisher deleteTokenIssuer
-    deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk likePackage rebuildSdk refreshMirroredPackage
-    refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePasskey removePublisherMember
-    removeSdk removeTrustedPublisher removeUploader renamePasskey rescoreVersion resetPassword resetSecondFactor restoreDeletedPackage
-    retryJob revokeSession revokeToken revokeUserSession revokeUserSessions revokeUserToken rotateToken setDefaultSdk
-    setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies updatePackageOptions
-    updatePublisher updateScoringSettings updateTokenIssuer updateTrustedPublisher updateUser updateVersionOptions verifySetupCode
-    watchPackage withdrawAdvisory`,
+  InsufficientPermissions: `acceptInvite acceptInviteWithProvider completeSetup login signInWithPasskey signUp startPasskeySignIn
+    verifySetupCode`,
+  NotFound: `acceptInvite acceptInviteWithProvider addTrustedPublisher addUploader approveAuthorization approveName cancelJob
+    changeVisibility checkPublisherDomain completeDomainVerification completeSetup confirmIdentity createInvite deleteOidcProvider
+    deletePackage deletePublisher deleteTokenIssuer deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk
+    likePackage linkIdentity rebuildSdk refreshMirroredPackage refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory
+    removeMirroredPackage removePasskey removePublisherMember removeSdk removeTrustedPublisher removeUploader renamePasskey
+    rescoreVersion resetPassword resetSecondFactor restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession
+    revokeUserSessions revokeUserToken rotateToken setDefaultSdk setPackagePublisher setPublisherMember testOidcProvider
+    transferOwnership unlikePackage unlinkIdentity unwatchPackage updateMirrorPolicies updateOidcGroupRules updateOidcProvider
+    updatePackageOptions updatePublisher updateScoringSettings updateTokenIssuer updateTrustedPublisher updateUser updateVersionOptions
+    verifySetupCode watchPackage withdrawAdvisory`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
   Conflict: `acceptInvite addTrustedPublisher approveName cancelJob changeVisibility completeDomainVerification completeSetup
-    confirmTotp createInvite createPublisher createTokenIssuer createUser deletePackage deletePublisher deleteUser deleteVersion
-    disableTotp finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey
-    rejectName removePasskey removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions
-    resetPassword restoreDeletedPackage retryJob rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher
-    setPublisherMember startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp
-    transferOwnership updateMirrorPolicies updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage`,
-  RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup
-    confirmPassword confirmTotp createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signInWithPasskey signUp
-    startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn transferOwnership verifySetupCode`,
+    confirmTotp createInvite createOidcProvider createPublisher createTokenIssuer createUser deleteOidcProvider deletePackage
+    deletePublisher deleteUser deleteVersion disableTotp finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation
+    regenerateRecoveryCodes registerPasskey rejectName removePasskey removePublisherMember removeSdk removeUploader rescoreAllVersions
+    rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob rotateToken scoreRemainingVersions setDefaultSdk
+    setPackagePublisher setPublisherMember startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn
+    startTotp transferOwnership unlinkIdentity updateMirrorPolicies updateOidcProvider updatePackageOptions updateScoringSettings
+    updateUser updateVersionOptions watchPackage`,
+  RateLimitExceeded: `acceptInvite acceptInviteWithProvider addUploader changePassword checkPublisherDomain completeDomainVerification
+    completeSetup confirmIdentity confirmPassword confirmTotp createUpload finalizeUpload linkIdentity login revokeTokenBySecret
+    setPublisherMember signInWithPasskey signUp startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn
+    testOidcProvider transferOwnership verifySetupCode`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 

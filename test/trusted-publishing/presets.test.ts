@@ -137,7 +137,7 @@ it('publishes with tokens as each CI system documents them', async () => {
     const tokenIssuerId = await addIssuer(preset, preset)
     await addRule({ tagPattern: 'v{{version}}', ...rule, tokenIssuerId })
     const version = `1.0.${index}`
-    const tagged = JSON.parse(JSON.stringify(claims).replaceAll('v1.0.0', `v${version}`)) as object
+    const tagged = JSON.parse(JSON.stringify(claims).replaceAll('v1.0.0', `v${version}`)) as Record<string, unknown>
     const actor = app.withToken(await issuer.token(app, tagged, { path: preset }))
     const answer = await publishArchive(actor, await packageArchive({ name: 'acme_ui', version }))
     expect([preset, answer.status, answer.body]).toEqual([preset, 200, expect.anything()])

@@ -5,6 +5,7 @@ import { containing, containingAsTyped } from '../../platform/db/statements.ts'
 import type { Role, UserKind } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
 import { email as address, emailKey } from '../users/input.ts'
+import { waitsForAcceptance } from '../invites/service.ts'
 
 type UserFilter = {
   /** Kinds of accounts; people if omitted. */
@@ -53,8 +54,9 @@ function conditions(filter: UserFilter): FilterQuery<User> {
   if (query) all.push(containsText(query, searchIn))
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })
-  if (status === 'invited') all.push({ isActive: true, kind: 'person', passwordHash: null })
-  if (status === 'active') all.push({ isActive: true, $or: [{ kind: 'service' }, { passwordHash: { $ne: null } }] })
+  if (status === 'invited') all.push(waitsForAcceptance)
+  const completed = [{ kind: 'service' }, { passwordHash: { $ne: null } }, { providerSignInAt: { $ne: null } }] as const
+  if (status === 'active') all.push({ isActive: true, $or: [...completed] })
   if (idleSince) all.push({ createdAt: { $lt: idleSince }, $or: [{ lastLoginAt: null }, { lastLoginAt: { $lt: idleSince } }] })
   if (hasSecondFactor != null) all.push(withFactor(hasSecondFactor, passkeyDomain))
   return { $and: all }

@@ -46,6 +46,15 @@ export const canEdit = (caller: Caller, account: Account): boolean =>
 /** Returns whether the caller may also change the role and active state, reset the password and delete the account: never one's own. */
 export const canChangeAccess = (caller: Caller, account: Account): boolean => canEdit(caller, account) && !isOneself(caller, account)
 
+type Acceptance = { kind: UserKind; passwordHash?: string | null | undefined; providerSignInAt?: Date | null | undefined }
+
+/**
+ * Returns whether an account is complete: it has a password, signs in through a provider, or is a service account. Only database rows can lack all:
+ * a viewer has signed in.
+ */
+export const hasAccepted = ({ kind, passwordHash, providerSignInAt }: Acceptance): boolean =>
+  kind === 'service' || passwordHash !== null || providerSignInAt != null
+
 /** Returns whether the ownership can be transferred to this user: only to an active administrator. */
 export const canBecomeOwner = ({
   kind,

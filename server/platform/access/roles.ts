@@ -55,6 +55,10 @@ export type Viewer = {
   createdAt: Date
   lastLoginAt?: Date | null | undefined
   avatarTag?: string | null | undefined
+  /** When the user last signed in through a provider; null without a linked identity. */
+  providerSignInAt?: Date | null | undefined
+  /** Whether the account has a password. Undefined in database rows, which have the hash. */
+  hasPassword?: boolean
   /** True for a job of the server whose result is public, so that it sees public packages only. */
   seesOnlyPublic?: boolean
   /** True for a job of a CI system, which has no account: the id is that of its token (see registry/trusted-publishing). */
@@ -115,6 +119,6 @@ export const mayChangeOwnAccount = ({ viewer, credential, scopes }: Caller): boo
 
 type Caller = { viewer: Pick<Viewer, 'kind'> | null; credential: Credential | null; scopes: ReadonlySet<Scope> }
 
-/** Returns whether the caller must choose a new password first. Tokens are not affected. */
+/** Returns whether the caller must choose a new password first. Only sessions that were started with the password are affected. */
 export const passwordIsDue = ({ viewer, credential }: { viewer: Viewer | null; credential: Credential | null }): boolean =>
-  credential?.kind === 'session' && viewer?.mustChangePassword === true
+  credential?.kind === 'session' && credential.way === 'password' && viewer?.mustChangePassword === true

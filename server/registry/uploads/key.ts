@@ -32,7 +32,7 @@ export async function identifyByUploadKey(services: Services, request: FastifyRe
   if (!uploadId || !signer || !validKeys(services.keys).some((valid) => equalSecrets(key, uploadKey(valid, uploadId, signer))))
     throw unknownUpload()
   const identity =
-    (await identityById(services.database.reads, signer, services.now())) ??
+    (await identityById(services.database.reads, signer, services.config, services.now())) ??
     (signer.kind === 'token' ? await findCiJob(services, signer.id) : null)
   if (!identity) throw unauthenticated({ request, config: services.config }, false)
   return { ...identity, credential: { ...identity.credential, uploadId } }
