@@ -85,15 +85,18 @@ const failures: Partial<Record<ErrorCode, string>> = {
     rebuildSdk refreshMirroredPackage regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePublisherMember removeSdk
     removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession revokeUserSessions
     revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
-    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
+    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory
+    approveDevice denyDevice createServiceAccount updateServiceAccount deleteServiceAccount createServiceAccountToken revokeServiceAccountToken`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
   Conflict: `acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
     deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
     scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies
-    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage`,
+    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage
+    updateServiceAccount deleteServiceAccount createServiceAccountToken`,
   RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
-    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode`,
+    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode
+    approveDevice denyDevice`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 
