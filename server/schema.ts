@@ -89,29 +89,31 @@ const failures: Partial<Record<ErrorCode, string>> = {
   MissingAuthentication: 'login signInWithPasskey',
   InsufficientPermissions: `acceptInvite acceptInviteWithProvider completeSetup login signInWithPasskey signUp startPasskeySignIn
     verifySetupCode`,
-  NotFound: `acceptInvite acceptInviteWithProvider addTrustedPublisher addUploader approveAuthorization approveName cancelJob
-    changeVisibility checkPublisherDomain completeDomainVerification completeSetup confirmIdentity createInvite deleteOidcProvider
-    deletePackage deletePublisher deleteTokenIssuer deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk
-    likePackage linkIdentity rebuildSdk refreshMirroredPackage refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory
-    removeMirroredPackage removePasskey removePublisherMember removeSdk removeTrustedPublisher removeUploader renamePasskey
-    rescoreVersion resetPassword resetSecondFactor restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession
+  NotFound: `acceptInvite acceptInviteWithProvider addTrustedPublisher addUploader approveAuthorization approveDevice approveName
+    cancelJob changeVisibility checkPublisherDomain completeDomainVerification completeSetup confirmIdentity createInvite
+    createServiceAccount createServiceAccountToken deleteOidcProvider deletePackage deletePublisher deleteServiceAccount
+    deleteTokenIssuer deleteUser deleteVersion denyAuthorization denyDevice finalizeUpload freeName installSdk likePackage linkIdentity
+    rebuildSdk refreshMirroredPackage refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory removeMirroredPackage
+    removePasskey removePublisherMember removeSdk removeTrustedPublisher removeUploader renamePasskey rescoreVersion resetPassword
+    resetSecondFactor restoreDeletedPackage retryJob revokeServiceAccountToken revokeSession revokeToken revokeUserSession
     revokeUserSessions revokeUserToken rotateToken setDefaultSdk setPackagePublisher setPublisherMember testOidcProvider
     transferOwnership unlikePackage unlinkIdentity unwatchPackage updateMirrorPolicies updateOidcGroupRules updateOidcProvider
-    updatePackageOptions updatePublisher updateScoringSettings updateTokenIssuer updateTrustedPublisher updateUser updateVersionOptions
-    verifySetupCode watchPackage withdrawAdvisory`,
+    updatePackageOptions updatePublisher updateScoringSettings updateServiceAccount updateTokenIssuer updateTrustedPublisher updateUser
+    updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
   Conflict: `acceptInvite addTrustedPublisher approveName cancelJob changeVisibility completeDomainVerification completeSetup
-    confirmTotp createInvite createOidcProvider createPublisher createTokenIssuer createUser deleteOidcProvider deletePackage
-    deletePublisher deleteUser deleteVersion disableTotp finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation
-    regenerateRecoveryCodes registerPasskey rejectName removePasskey removePublisherMember removeSdk removeUploader rescoreAllVersions
-    rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob rotateToken scoreRemainingVersions setDefaultSdk
-    setPackagePublisher setPublisherMember startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn
-    startTotp transferOwnership unlinkIdentity updateMirrorPolicies updateOidcProvider updatePackageOptions updateScoringSettings
-    updateUser updateVersionOptions watchPackage`,
-  RateLimitExceeded: `acceptInvite acceptInviteWithProvider addUploader changePassword checkPublisherDomain completeDomainVerification
-    completeSetup confirmIdentity confirmPassword confirmTotp createUpload finalizeUpload linkIdentity login revokeTokenBySecret
-    setPublisherMember signInWithPasskey signUp startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn
-    testOidcProvider transferOwnership verifySetupCode`,
+    confirmTotp createInvite createOidcProvider createPublisher createServiceAccountToken createTokenIssuer createUser
+    deleteOidcProvider deletePackage deletePublisher deleteServiceAccount deleteUser deleteVersion disableTotp finalizeUpload freeName
+    installSdk rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey rejectName removePasskey
+    removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword
+    restoreDeletedPackage retryJob rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
+    startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp transferOwnership unlinkIdentity
+    updateMirrorPolicies updateOidcProvider updatePackageOptions updateScoringSettings updateServiceAccount updateUser
+    updateVersionOptions watchPackage`,
+  RateLimitExceeded: `acceptInvite acceptInviteWithProvider addUploader approveDevice changePassword checkPublisherDomain
+    completeDomainVerification completeSetup confirmIdentity confirmPassword confirmTotp createUpload denyDevice finalizeUpload
+    linkIdentity login revokeTokenBySecret setPublisherMember signInWithPasskey signUp startDomainVerification startPasskeyProof
+    startPasskeyRegistration startPasskeySignIn testOidcProvider transferOwnership verifySetupCode`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 

@@ -38,9 +38,8 @@ export const serviceAccountRoutes = [
     names: { id: 'publisherId' },
     answer: 'createServiceAccount.serviceAccount',
   }),
-  route('GET /api/service-accounts/:accountId', `query ($accountId: ID!) { serviceAccount(serviceAccountId: $accountId) { ${fields} } }`, {
+  route('GET /api/service-accounts/:accountId', `query ($accountId: ID!) { serviceAccount(accountUuid: $accountId) { ${fields} } }`, {
     summary: 'A service account that you manage.',
-    ids: ofAccount.ids,
     answer: 'serviceAccount',
     required: unknown,
   }),
@@ -61,12 +60,11 @@ export const serviceAccountRoutes = [
   route(
     'GET /api/service-accounts/:accountId/tokens',
     `query ($accountId: ID!, $after: String) {
-      serviceAccount(serviceAccountId: $accountId) { tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } }
+      serviceAccount(accountUuid: $accountId) { tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } }
     }`,
     {
       summary: 'Tokens of a service account, newest first, without their secrets.',
       allNodes: 'serviceAccount.tokens',
-      ids: ofAccount.ids,
       answer: 'serviceAccount',
       required: unknown,
     },
