@@ -135,3 +135,29 @@ it('rejects people where manual publishing is switched off, administrators inclu
   await member.put('/api/publishers/acme', { allowsManualPublishing: true })
   expect((await manual('1.0.3')).status).toBe(200)
 })
+
+it('restores rules, their locks and the provenance of versions with a deleted package', async () => {
+  await using all = await trustedApp()
+  const { admin, member, addRule, job } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const id = await addRule({ ...acmeRule, label: 'Releases', events: ['push'] })
+  await member.put('/api/packages/acme_ui/options', { allowsManualPublishing: false })
+  expect((await publishArchive(await job(), await packageArchive({ name: 'acme_ui', version: '1.0.0' }))).status).toBe(200)
+  const read = async () => {
+    const { body } = await member.graphql(
+      '{ package(name: "acme_ui") { allowsManualPublishing latest { provenance { repository runUrl } } trustedPublishers { uuid label repository events tagPattern lockedRepositoryId lockedOwnerId createdBy { uuid } } } }',
+    )
+    return body.data.package as object
+  }
+  const before = await read()
+  expect(before).toMatchObject({ allowsManualPublishing: false, trustedPublishers: [{ uuid: id, lockedRepositoryId: '1' }] })
+  await admin.delete('/api/admin/packages/acme_ui')
+  const { body } = await admin.graphql('{ deletedPackages(first: 1) { nodes { id } } }')
+  const restored = await admin.graphql(
+    `mutation { restoreDeletedPackage(input: { deletedPackageId: "${body.data.deletedPackages.nodes[0].id}" }) { package { name } } }`,
+  )
+  expect(restored.body.errors).toBeUndefined()
+  expect(await read()).toEqual(before)
+  const changed = await (await job({ repository_id: '2' })).get('/api/packages/acme_ui')
+  expect(changed.status).toBe(403)
+})

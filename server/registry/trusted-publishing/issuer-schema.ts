@@ -75,7 +75,8 @@ builder.mutationField('createTokenIssuer', (t) =>
     argOptions: { description: 'The issuer.' },
     input: {
       name: t.input.string({ required: true, description: 'Display name, such as `GitHub Actions`.', validate: issuerName }),
-      issuerUrl: t.input.string({
+      issuerUrl: t.input.field({
+        type: 'URL',
         required: true,
         description:
           'URL of the issuer, exactly as in the claim `iss`. Its keys are found by `/.well-known/openid-configuration` below it.',
