@@ -62,7 +62,8 @@ builder.scalarType('URL', {
 })
 
 const codes: Record<ErrorCode, string> = {
-  MissingAuthentication: 'No valid credential was sent: the caller is not signed in, or the session or token has ended. With `extensions.secondFactor`, a sign-in lacks the second factor.',
+  MissingAuthentication:
+    'No valid credential was sent: the caller is not signed in, or the session or token has ended. With `extensions.secondFactor`, a sign-in lacks the second factor.',
   InsufficientPermissions: 'The credential does not allow this. With `extensions.proof`, the password must be confirmed first.',
   CsrfMismatch: 'The request has a session cookie, but no CSRF token, or comes from another site.',
   NotFound: 'The object does not exist, or the caller may not see it.',
