@@ -113,7 +113,7 @@ it('accepts a challenge once, for five minutes, and only from the browser that r
   expect(await post(passkey.get(late.options), { headers: late.headers })).toMatchObject(refusal)
 })
 
-it('lets two pages of a browser start a sign-in', async () => {
+it('allows two pages of a browser to start a sign-in', async () => {
   await using app = await testApp()
   const passkey = await addPasskey(await (await app.member()).session())
   const first = await signInOptions(app)

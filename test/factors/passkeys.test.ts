@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { statuses } from '../actor.ts'
 import { testApp } from '../app.ts'
+import { adminJson } from '../support/admin.ts'
 import { addPasskey, Authenticator, browserOf, type Deviation, prove, signInWith } from '../support/authenticator.ts'
 
 const start = new Date('2026-01-01T12:00:00Z')
@@ -213,4 +214,10 @@ it('shows passkeys of another address of the server as void, and does not accept
   expect((await there.graphql('{ viewer { hasSecondFactor } }')).body.data.viewer).toEqual({ hasSecondFactor: false })
   const answer = await signInWith(moved, passkey, { origin: 'https://pub.example.com' })
   expect(answer).toMatchObject({ status: 401 })
+  const items = (await (await moved.admin()).graphql('{ attention { kind count } }')).body.data.attention
+  expect(items).toContainEqual({ kind: 'PASSKEYS_VOID', count: 1 })
+  const { body } = await adminJson(moved, 'doctor', '--quick')
+  expect(body.checks).toContainEqual(
+    expect.objectContaining({ name: 'passkeys', status: 'warning', message: expect.stringContaining('void: 1.') }),
+  )
 })

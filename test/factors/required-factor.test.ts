@@ -32,7 +32,7 @@ it('requires a second factor of the users that the setting names', async () => {
   }
 })
 
-it('lets a session without a second factor read itself, set one up, change the password and sign out, and nothing else', async () => {
+it('allows a session without a second factor to read itself, set one up, change the password and sign out, and nothing else', async () => {
   await using app = await testApp(required('all'))
   const admin = await app.admin()
   const browser = await admin.session()
@@ -152,4 +152,16 @@ it('frees sessions when the setting is turned off, on the next start', async () 
   await app.stop()
   await using other = await testApp({ sameDatabaseAs: app, config: { REQUIRE_SECOND_FACTOR: 'off' } })
   expect(await browser.at(other).get('/api/auth/keys')).toMatchObject({ status: 200 })
+})
+
+it('reports administrators without a required second factor', async () => {
+  await using app = await testApp(required('admins'))
+  const [admin, other] = [await app.admin(), await app.admin()]
+  await app.admin({ isActive: false })
+  const items = async () => (await admin.graphql('{ attention { kind count } }')).body.data.attention
+  // The owner is the third.
+  expect(await items()).toContainEqual({ kind: 'SECOND_FACTORS_MISSING', count: 3 })
+  await addPasskey(await admin.session())
+  await addTotp(await other.session(), start)
+  expect(await items()).toContainEqual({ kind: 'SECOND_FACTORS_MISSING', count: 1 })
 })

@@ -1,6 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { removeFactors } from '../../accounts/factors/factors.ts'
+import { removeFactors } from '../../accounts/security/reset.ts'
 import { listUsers } from '../../accounts/profile/list.ts'
 import { operator } from '../../accounts/audit/entity.ts'
 import { audit } from '../../accounts/audit/service.ts'

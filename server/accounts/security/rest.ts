@@ -23,7 +23,7 @@ const optionsOf = (mutation: string, members: z.ZodRawShape): Answer => ({
   schema: z.looseObject(members),
 })
 
-export const factorRoutes = [
+export const securityRoutes = [
   route('POST /api/auth/passkey/options', 'mutation { startPasskeySignIn { options } }', {
     anyCredential: true,
     summary: 'Starts a sign-in with a passkey: options for navigator.credentials.get().',

@@ -16,9 +16,9 @@ import {
   registrationShape,
   requireRelyingParty,
   webauthn,
-} from './challenges.ts'
-import { Passkey } from './entity.ts'
-import { lockAccount, requireOtherFactor, usablePasskeys } from './factors.ts'
+} from '../factors/challenges.ts'
+import { Passkey } from '../factors/entity.ts'
+import { lockAccount, requireOtherFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
 const maxPasskeys = 20
@@ -32,7 +32,7 @@ export async function startRegistration(context: SignedInContext): Promise<objec
   const { em, viewer, config, credential, database } = context
   const { id: rpID } = requireRelyingParty(config)
   const passkeys = await em.find(Passkey, { user: viewer.id })
-  requireRoom(passkeys.length)
+  requireFewer(passkeys.length)
   const challenge = await issueChallenge(context, 'register', credential.id)
   return (await webauthn()).generateRegistrationOptions({
     rpName: (await readIdentity(database.reads)).name,
@@ -48,7 +48,7 @@ export async function startRegistration(context: SignedInContext): Promise<objec
   })
 }
 
-function requireRoom(count: number): void {
+function requireFewer(count: number): void {
   if (count >= maxPasskeys) throw conflict(`You have ${count} passkeys, which is the maximum. Remove one first.`)
 }
 
@@ -64,7 +64,7 @@ export async function registerPasskey(context: SignedInContext, { name, credenti
   try {
     return await em.transactional(async (inner) => {
       if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
-      requireRoom(await inner.count(Passkey, { user: viewer.id }))
+      requireFewer(await inner.count(Passkey, { user: viewer.id }))
       const passkey = inner.create(Passkey, { ...created, user: inner.getReference(User, viewer.id), name, createdAt: now() })
       await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { hasSecondFactor: true })
       const summary = `${viewer.displayName} added the passkey "${name}"`

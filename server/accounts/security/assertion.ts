@@ -18,8 +18,8 @@ import {
   relyingParty,
   requireRelyingParty,
   webauthn,
-} from './challenges.ts'
-import { type ChallengePurpose, Passkey } from './entity.ts'
+} from '../factors/challenges.ts'
+import { type ChallengePurpose, Passkey } from '../factors/entity.ts'
 
 const cookieSeconds = 5 * 60
 
