@@ -1,5 +1,12 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import type { AccessToken } from './entity.ts'
 import type { Scope } from '../../platform/access/roles.ts'
+
+/** The GraphQL type of tokens. Its fields are defined separately, because other features refer to it. */
+export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+
+/** The fields of a token in REST responses. */
+export const tokenFields = 'id: uuid name prefix scopes createdAt expiresAt'
 
 export const TokenScope = builder.enumType('TokenScope', {
   description: 'Permissions of a token. Each scope includes the previous ones.',
