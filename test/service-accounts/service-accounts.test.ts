@@ -15,7 +15,7 @@ it('creates a service account of a publisher, whose token publishes for it', asy
     role: 'member',
     isActive: true,
     createdAt: expect.any(String),
-    publisher: { slug: 'acme' },
+    publisherId: 'acme',
     publisherRole: 'member',
   })
   expect(await robot.get('/api/auth/me')).toMatchObject({ body: { userId: account.id, status: 'active', displayName: 'Release robot' } })
@@ -33,7 +33,7 @@ it('makes a service account of the server a viewer unless another role is given'
   expect(body).toMatchObject({
     address: expect.stringMatching(/^account-[0-9a-f]{8}@/),
     role: 'viewer',
-    publisher: null,
+    publisherId: null,
     publisherRole: null,
   })
   const { body: issued } = await admin.post(`/api/service-accounts/${body.id}/tokens`, {

@@ -7,8 +7,7 @@ import { label } from '../users/input.ts'
 import { visibleBelongings, belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import type { Scope, TokenAction } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
-import { actionsInput, addressesInput, packagesInput } from './limits.ts'
-import { limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
+import { AccessTokenRef, limitInputs, limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
 import { rotateToken } from './rotate.ts'
 import { createToken, listTokens, type TokenOrder } from './service.ts'
@@ -16,21 +15,6 @@ import { loadUser } from '../users/service.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 
 const lifetimeDays = z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish()
-
-export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
-
-type InputFields = PothosSchemaTypes.InputFieldBuilder<typeof builder.$inferSchemaTypes, 'InputObject'>
-
-/** Returns the input fields for the limits of a new token. */
-export const limitInputs = (t: InputFields) => ({
-  packages: t.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
-  actions: t.field({
-    type: [TokenActionEnum],
-    description: `${limitTexts.actions} They cannot be combined with the scope ADMIN. Default: what the scopes allow.`,
-    validate: actionsInput,
-  }),
-  addresses: t.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
-})
 
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',

@@ -2,9 +2,9 @@ import type { Context } from '../../platform/access/context.ts'
 import { insufficientPermissions, notFound } from '../../errors.ts'
 import { ok, route } from '../../platform/rest/route.ts'
 import { unknownPublisher } from '../publishers/service.ts'
-import { tokenFields } from '../../accounts/tokens/rest.ts'
+import { tokenFields } from '../../accounts/tokens/refs.ts'
 
-const fields = 'id: uuid name address role isActive createdAt publisher { slug } publisherRole'
+const fields = 'id: uuid name address role isActive createdAt publisher @flatten { publisherId: slug } publisherRole'
 const account = `serviceAccount { ${fields} }`
 const ofAccount = { ids: { accountId: 'ServiceAccount' }, names: { accountId: 'serviceAccountId' } }
 const slugIn = ({ request }: Context) => (request.params as { id: string }).id
