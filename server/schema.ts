@@ -85,12 +85,12 @@ const failures: Partial<Record<ErrorCode, string>> = {
   NotFound: `acceptInvite addUploader approveAuthorization approveName cancelJob changeVisibility checkPublisherDomain completeDomainVerification
     completeSetup createInvite deletePackage deletePublisher deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk likePackage
     rebuildSdk refreshMirroredPackage regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePublisherMember removeSdk
-    removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession revokeUserSessions
+    removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken rotateToken revokeUserSession revokeUserSessions
     revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
     updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory
     addTrustedPublisher updateTrustedPublisher removeTrustedPublisher updateTokenIssuer refreshTokenIssuer deleteTokenIssuer`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
-  Conflict: `acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
+  Conflict: `rotateToken acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
     deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
     scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies

@@ -85,6 +85,7 @@ export const graphql: Record<string, Access> = {
   'Mutation.updateProfile': 'ownAccount',
   'Mutation.removeAvatar': 'ownAccount',
   'Mutation.createToken': 'ownAccount',
+  'Mutation.rotateToken': 'ownAccount',
   'Mutation.revokeToken': 'ownAccount',
   'Mutation.revokeTokenBySecret': 'open',
   'Mutation.revokeSession': 'ownAccount',

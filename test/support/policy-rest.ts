@@ -25,6 +25,7 @@ export const rest: Record<string, Access> = {
   'POST /api/invites/:token/accept': 'open',
   'POST /api/auth/keys': 'ownAccount',
   'GET /api/auth/keys': 'ownAccount',
+  'POST /api/auth/keys/:id/rotate': 'ownAccount',
   'DELETE /api/auth/keys/:id': 'ownAccount',
   'POST /api/tokens/revoke': 'open',
   'GET /api/auth/sessions': 'ownAccount',

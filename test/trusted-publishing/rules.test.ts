@@ -39,7 +39,7 @@ it('publishes new names for a publisher, which then owns the packages', async ()
   )
 })
 
-it('lets jobs of a read-only rule read, but not publish', async () => {
+it('allows jobs of a read-only rule to read, but not to publish', async () => {
   await using all = await trustedApp()
   const { member, addRule, job } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
@@ -122,7 +122,7 @@ it('locks a rule to one of two repositories that use it at once', async () => {
   expect(answers.map(({ status }) => status)).toEqual(['1', '1', '1', '2', '2', '2'].map((id) => (id === locked ? 200 : 403)))
 })
 
-it('lets a job finish with the key in the upload URL, and no other job', async () => {
+it('allows a job to finish with the key in the upload URL, and no other job', async () => {
   await using all = await trustedApp()
   const { app, member, addRule, job } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })

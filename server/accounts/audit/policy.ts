@@ -15,6 +15,7 @@ const securityKinds = [
   'user.invite_created',
   'user.invite_accepted',
   'token.created',
+  'token.rotated',
   'token.revoked',
   'token.reuse_detected',
   'session.revoked',

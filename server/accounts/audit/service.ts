@@ -9,7 +9,7 @@ import { AuditEntry } from './entity.ts'
  */
 export type AuditKind =
   | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
-  | `token.${'created' | 'revoked' | 'reuse_detected'}`
+  | `token.${'created' | 'rotated' | 'revoked' | 'reuse_detected'}`
   | 'session.revoked'
   | 'oauth.approved'
   | 'owner.transferred'

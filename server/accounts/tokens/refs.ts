@@ -1,5 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
-import type { Scope } from '../../platform/access/roles.ts'
+import { wordEnum } from '../../platform/graphql/payload.ts'
+import type { Scope, TokenAction } from '../../platform/access/roles.ts'
 
 export const TokenScope = builder.enumType('TokenScope', {
   description: 'Permissions of a token. Each scope includes the previous ones.',
@@ -9,3 +10,17 @@ export const TokenScope = builder.enumType('TokenScope', {
     ADMIN: { value: 'admin', description: "Also administer the server, if the owner's role allows it." },
   } satisfies Record<Uppercase<Scope>, { value: Scope; description: string }>,
 })
+
+export const TokenActionEnum = wordEnum<TokenAction>('TokenAction', 'What a narrowed token may do with packages.', {
+  read: 'Download packages, and read what the server knows about them.',
+  publish: 'Publish versions.',
+  retract: 'Retract and restore versions.',
+})
+
+/** Descriptions of the limits of tokens. */
+export const limitTexts = {
+  packages:
+    'Packages to which the token is limited: names, in which `*` stands for any characters. Such a token cannot list or search packages.',
+  actions: 'Actions to which the token is limited. Everything that they do not include is refused.',
+  addresses: 'IP addresses, and ranges in CIDR notation, to which clients that use the token are limited.',
+}

@@ -43,13 +43,15 @@ export async function revokeToken({ em, viewer, ip, now }: SignedInContext, id: 
 }
 
 /**
- * Revokes the token with this secret. Anyone who found the secret may do this without an account. The response does not reveal whether the token
+ * Revokes the token with this secret, or with this previous secret that still works. Anyone who found the secret may do this without an account. The response does not reveal whether the token
  * exists. Strings without the checksum of a secret are rejected without a database query.
  */
 export async function revokeBySecret({ em, ip, now }: Context, secret: string): Promise<void> {
   if (!isSecret(secret)) return
   await em.transactional(async (inner) => {
-    const token = await inner.findOne(AccessToken, { hash: sha256(secret), revokedAt: null }, { populate: ['user'] })
+    const hash = sha256(secret)
+    const isSecretOf = { $or: [{ hash }, { previousHash: hash, previousExpiresAt: { $gt: now() } }] }
+    const token = await inner.findOne(AccessToken, { ...isSecretOf, revokedAt: null }, { populate: ['user'] })
     const revoked = token ? await revokeTree(inner, token.id, now()) : 0
     if (!token || !revoked) return
     const { user, name } = token

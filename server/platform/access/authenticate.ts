@@ -40,6 +40,7 @@ const sessions = db
 
 const tokenOf = prepared((hash: string) => tokens.where('t.hash', '=', hash))
 const tokenById = prepared((id: string) => tokens.where('t.id', '=', id))
+const tokenOfPrevious = prepared((hash: string) => tokens.select('t.previous_expires_at').where('t.previous_hash', '=', hash))
 const sessionOf = prepared((hash: string) => sessions.where('s.hash', '=', hash))
 const sessionById = prepared((id: string) => sessions.where('s.id', '=', id))
 
@@ -51,8 +52,8 @@ type UserRow = Pick<TokenRow, keyof TokenRow & keyof SessionRow>
 export const sessionLifetimes = { idleMs: 7 * 86_400_000, totalMs: 30 * 86_400_000 }
 
 /**
- * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read, or two of each while
- * JWT_SECRET_PREVIOUS is set. If a request has an Authorization header, its cookie is ignored.
+ * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read; two reads for a secret
+ * before the last rotation, and two of each for a session while JWT_SECRET_PREVIOUS is set. If a request has an Authorization header, its cookie is ignored.
  */
 export async function authenticate(request: FastifyRequest, services: Services, now: Date): Promise<Identity | null> {
   const { database, keys, config } = services
@@ -62,7 +63,7 @@ export async function authenticate(request: FastifyRequest, services: Services, 
     const token = tokenIn(request.socket, authorization)
     if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
     if (token?.jwt !== undefined) return identifyCiJob(request, services, token.jwt, token.hash)
-    return token && byToken(await reads.recall(tokenOf, token.hash), now)
+    return token && byToken((await reads.recall(tokenOf, token.hash)) ?? (await readRotated(reads, token.hash, now)), now)
   }
   const cookie = readCookie(request, 'session', config.SERVER_URL)
   return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
@@ -72,6 +73,12 @@ export async function authenticate(request: FastifyRequest, services: Services, 
 export async function identityById(reads: Reads, { kind, id }: Pick<Credential, 'kind' | 'id'>, now: Date): Promise<Identity | null> {
   if (kind === 'token') return byToken(await reads.get(tokenById, id), now)
   return bySession(await reads.get(sessionById, id), now)
+}
+
+/** Reads the token whose secret before the last rotation has this hash, while that secret still works. */
+async function readRotated(reads: Reads, hash: string, now: Date): Promise<TokenRow | undefined> {
+  const row = await reads.recall(tokenOfPrevious, hash)
+  return row?.previous_expires_at && row.previous_expires_at > now ? row : undefined
 }
 
 /** Reads the session of a cookie that was signed with the current or the previous key. */

@@ -9,6 +9,7 @@ import type { RequestScope } from '../http/request-scope.ts'
 import type { Services } from '../../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
 import { requireNarrowedRoute } from './narrowed.ts'
+import { containAddress } from './token-limits.ts'
 import { parseBearerSecret, prefixOf } from './token-secret.ts'
 import { effectiveScopes, type Scope, type Credential, type Viewer } from './roles.ts'
 import { db } from '../db/query.ts'
@@ -93,9 +94,10 @@ function contextOf(services: Services, request: FastifyRequest, reply: FastifyRe
 }
 
 /** Rejects a request that the limits of the credential exclude. @throws ApiError InsufficientPermissions. */
-function requireAllowedUse({ config }: Services, request: FastifyRequest, { worksFrom, narrowing }: Credential): void {
+function requireAllowedUse({ config }: Services, request: FastifyRequest, { addresses, narrowing }: Credential): void {
   // Not 401: package clients delete a token that is answered with it.
-  if (worksFrom?.(request.ip) === false) throw insufficientPermissions(`This access token does not work from the address ${request.ip}.`)
+  if (addresses && !containAddress(addresses, request.ip))
+    throw insufficientPermissions(`This access token does not work from the address ${request.ip}.`)
   if (narrowing) requireNarrowedRoute(narrowing, request, basePath(config.SERVER_URL))
 }
 

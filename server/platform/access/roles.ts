@@ -1,3 +1,5 @@
+import type { AddressRange } from '../http/client-address.ts'
+
 /** The four roles, weakest first. Each includes the previous ones. */
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
@@ -68,8 +70,8 @@ export type Credential = (
   uploadId?: string
   /** What a narrowed token or a job of a CI system may do. Undefined for credentials that are limited by their scopes only. */
   narrowing?: Narrowing | undefined
-  /** Whether the credential may be used from this IP address. Undefined for credentials that work from everywhere. */
-  worksFrom?: ((address: string) => boolean) | undefined
+  /** The addresses from which the credential works. Undefined for credentials that work from everywhere. */
+  addresses?: readonly AddressRange[] | undefined
 }
 
 /** What a narrowed credential may do. */

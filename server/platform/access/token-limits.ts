@@ -1,4 +1,4 @@
-import { isInRange, parseAddress, parseRange } from '../http/client-address.ts'
+import { type AddressRange, isInRange, parseAddress, parseRange } from '../http/client-address.ts'
 import { matchesPattern } from '../pub/package-name.ts'
 import { type Credential, type Narrowing, type Scope, type TokenAction, tokenActions } from './roles.ts'
 
@@ -11,11 +11,11 @@ export function limitsOf({
   packages,
   addresses,
   scopes,
-}: StoredLimits & { scopes: string }): Pick<Credential, 'narrowing' | 'worksFrom'> {
-  const worksFrom = addresses === null ? undefined : addressTest(addresses.split(','))
-  if (actions === null && packages === null) return { narrowing: undefined, worksFrom }
+}: StoredLimits & { scopes: string }): Pick<Credential, 'narrowing' | 'addresses'> {
+  const ranges = addresses?.split(',').flatMap((text) => parseRange(text) ?? [])
+  if (actions === null && packages === null) return { narrowing: undefined, addresses: ranges }
   const allowed = (actions?.split(',') ?? actionsOf(scopes.split(',') as Scope[])) as TokenAction[]
-  return { narrowing: { actions: new Set(allowed), ...packageTest(packages) }, worksFrom }
+  return { narrowing: { actions: new Set(allowed), ...packageTest(packages) }, addresses: ranges }
 }
 
 /** Returns the actions that the scopes of a token allow. */
@@ -34,10 +34,13 @@ function packageTest(packages: string | null): Pick<Narrowing, 'covers' | 'expla
 
 const isPattern = (text: string): boolean => text.includes('*')
 
-function addressTest(addresses: readonly string[]): (address: string) => boolean {
-  const ranges = addresses.map(parseRange).filter((range) => range !== null)
-  return (text) => {
-    const address = parseAddress(text)
-    return address !== null && ranges.some((range) => isInRange(range, address))
-  }
+/** Returns whether one of the ranges contains the address of a client. Remembers the last address that they contained, since clients repeat requests. */
+export function containAddress(ranges: readonly AddressRange[], client: string): boolean {
+  if (latestClients.get(ranges) === client) return true
+  const address = parseAddress(client)
+  if (address === null || !ranges.some((range) => isInRange(range, address))) return false
+  latestClients.set(ranges, client)
+  return true
 }
+
+const latestClients = new WeakMap<readonly AddressRange[], string>()

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { isIPv4 } from 'node:net'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
-/** A range of addresses: those that share the first bits with an address. */
+/** A range of addresses that share the first bits with an address. */
 export type AddressRange = { address: Address; bits: number }
 type ForwardedHeader = string | string[] | undefined
 
@@ -84,6 +84,10 @@ export function isInRange({ address: range, bits }: AddressRange, address: Addre
   if (range instanceof ipaddr.IPv4) return address instanceof ipaddr.IPv4 && address.match(range, bits)
   return address instanceof ipaddr.IPv6 && address.match(range, bits)
 }
+
+/** Returns whether a range contains all addresses of another one. */
+export const containsRange = (outer: AddressRange, { address, bits }: AddressRange): boolean =>
+  outer.bits <= bits && isInRange(outer, address)
 
 /** Parses an address or a range in CIDR notation (RFC 4632, RFC 4291). IPv4-mapped IPv6 becomes IPv4. Returns null if invalid. */
 export function parseRange(text: string): AddressRange | null {
