@@ -2,7 +2,8 @@ import { expect, it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
 import { acme } from '../support/publishers.ts'
 import { publish, publishArchive } from '../support/publish.ts'
-import { acmeRule, trustedApp } from '../support/token-issuer.ts'
+import { acmeRule } from '../support/token-issuer.ts'
+import { trustedApp } from '../support/trusted-app.ts'
 
 it('allows administrators of a package to write rules, and shows them to no one else', async () => {
   await using all = await trustedApp()

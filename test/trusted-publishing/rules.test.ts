@@ -3,7 +3,8 @@ import { statuses } from '../actor.ts'
 import { packageArchive } from '../support/archive.ts'
 import { acme } from '../support/publishers.ts'
 import { announce, publish, publishArchive, upload } from '../support/publish.ts'
-import { acmeRule, trustedApp } from '../support/token-issuer.ts'
+import { acmeRule } from '../support/token-issuer.ts'
+import { trustedApp } from '../support/trusted-app.ts'
 
 const versionOf = (version: string) => packageArchive({ name: 'acme_ui', version })
 
