@@ -2,7 +2,8 @@ import { createHmac } from 'node:crypto'
 import { exportJWK, exportSPKI, generateKeyPair, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { expect, it } from 'vitest'
 import { publish } from '../support/publish.ts'
-import { acmeRule, githubClaims, trustedApp } from '../support/token-issuer.ts'
+import { acmeRule, githubClaims } from '../support/token-issuer.ts'
+import { trustedApp } from '../support/trusted-app.ts'
 
 const listing = '/api/packages/acme_ui'
 
