@@ -15,8 +15,8 @@ export type OidcSettings = {
   groupsClaim: string | null
 }
 
-/** Names of providers, as in their URL. */
-export const providerName = /^[a-z0-9]+(?:_[a-z0-9]+)*$/
+/** Returns whether a text can be the name of a provider, as in its URL. */
+export const isProviderName = (text: string): boolean => text.length <= 32 && /^[a-z0-9]+(?:_[a-z0-9]+)*$/.test(text)
 
 const isOwnNetwork = (host: string): boolean => {
   const address = host.replace(/^\[|\]$/g, '')
@@ -143,7 +143,7 @@ function readProvider(name: string, valueOf: (name: string) => string | undefine
       return [end, parsed.data]
     }),
   ) as Partial<Record<keyof typeof parts, string>>
-  if (name.length > 32) problems.push(`OIDC_${name}_ISSUER: the name of the provider must have at most 32 characters`)
+  if (!isProviderName(name.toLowerCase())) problems.push(`OIDC_${name}_ISSUER: the name of the provider must have at most 32 characters`)
   if (problems.length > before) return null
   const { ISSUER: issuer = '', CLIENT_ID: clientId = '', CLIENT_SECRET, SCOPES = defaultScopes, GROUPS_CLAIM, LABEL } = values
   const key = name.toLowerCase()
