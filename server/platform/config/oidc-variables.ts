@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { isPrivateName, isPublicAddress } from '../outbound/addresses.ts'
 import ipaddr from 'ipaddr.js'
 import { integer, list, oneOf, text } from './forms.ts'
 
@@ -20,7 +19,8 @@ export const isProviderName = (text: string): boolean => text.length <= 32 && /^
 
 const isOwnNetwork = (host: string): boolean => {
   const address = host.replace(/^\[|\]$/g, '')
-  return ipaddr.isValid(address) ? !isPublicAddress(address) : isPrivateName(host)
+  if (ipaddr.isValid(address)) return ipaddr.process(address).range() !== 'unicast'
+  return !host.includes('.') || /\.(localhost|local|internal|intranet|private|corp|home|lan|home\.arpa|test)$/.test(host)
 }
 
 /** The issuer of a provider. Plain http is only accepted in a private network. */
@@ -100,7 +100,7 @@ export const oidcVariables = {
 /** Rows of the table of settings for the settings of one provider. */
 export const oidcProviderRows: [string, Part][] = Object.entries<Part>(parts).map(([end, part]) => [`OIDC_<NAME>_${end}`, part])
 
-/** Returns the names of the settings of providers in an environment, without `_FILE`. `unknown` are names with the prefix that are no settings. */
+/** Returns the names of the settings of providers in an environment, without `_FILE`. `unknown` are names with the prefix that are not settings. */
 export function oidcNames(environment: Record<string, unknown>): { known: string[]; unknown: string[] } {
   const plain = Object.keys(environment)
     .filter((name) => name.startsWith('OIDC_') && environment[name] !== undefined)
