@@ -143,7 +143,7 @@ describe('the test of a provider', () => {
     ['has another issuer', (stub) => (stub.behaviour.metadata = { issuer: 'https://evil.example' }), /cannot be used/],
     ['has no token endpoint', (stub) => (stub.behaviour.metadata = { token_endpoint: undefined }), /no token_endpoint/],
     ['has no keys', (stub) => (stub.keys = []), /publishes no keys/],
-  ])('says that the provider %s', async (_what, change, message) => {
+  ])('reports that the provider %s', async (_what, change, message) => {
     await using stub = await StubIssuer.start()
     await using app = await testApp({ env: providerEnv(stub) })
     change(stub)

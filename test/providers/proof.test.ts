@@ -84,7 +84,7 @@ describe('PASSWORD_SIGN_IN=owner', () => {
     const answers = [
       await sign(admin.email, 'correct horse'),
       await sign(admin.email, 'wrong'),
-      await sign('nobody@example.com', 'wrong'),
+      await sign('unknown@example.com', 'wrong'),
       await sign(owner.email, 'wrong'),
     ]
     expect(new Set(answers.map(({ status, body }) => `${status} ${body.error.message}`)).size).toBe(1)
