@@ -31,12 +31,13 @@ import { DomainCheck } from './registry/publishers/entity.ts'
 import { Publisher, PublisherMember } from './registry/publishers/entity.ts'
 import { SdkInstall } from './analysis/sdks/entity.ts'
 import { ScoreReport, ScoringLogEntry, VersionApiVerdict, VersionSurface } from './analysis/scoring/entity.ts'
-import { Session, SignInOrigin } from './accounts/sessions/entity.ts'
+import { ProviderSession, Session, SignInOrigin } from './accounts/sessions/entity.ts'
 import { ServerSetting } from './platform/settings/entity.ts'
 import { SetupCode } from './accounts/setup/entity.ts'
 import { AccessToken, JobToken } from './accounts/tokens/entity.ts'
 import { Upload } from './registry/uploads/entity.ts'
 import { PackageWatch } from './registry/watching/entity.ts'
+import { LinkedIdentity, OidcProvider, OidcProviderState, OidcRound, UsedLogoutToken } from './accounts/providers/entity.ts'
 import { Avatar, User } from './accounts/users/entity.ts'
 
 /** All database entities. */
@@ -48,6 +49,12 @@ export const entities = [
   PasskeyChallenge,
   Totp,
   RecoveryCode,
+  OidcProvider,
+  OidcProviderState,
+  LinkedIdentity,
+  OidcRound,
+  ProviderSession,
+  UsedLogoutToken,
   AccessToken,
   JobToken,
   SetupCode,

@@ -25,7 +25,7 @@ type Details = {
   /** Seconds to wait before retrying. */
   retryAfter?: number
   /** Confirmation that the caller must provide first. */
-  proof?: 'password'
+  proof?: 'password' | 'provider'
   /** Ways to prove the second factor that the sign-in lacks. */
   secondFactor?: readonly string[]
 }
@@ -75,6 +75,12 @@ export const passwordProofRequired = () =>
     'Confirm your password first: send it as currentPassword to POST /api/auth/confirm-password, then try again within 10 minutes.',
     { proof: 'password' },
   )
+
+/** 403 with `extensions.proof`: the session of an account without a password must sign in at a provider again. */
+export const providerProofRequired = () =>
+  new ApiError('InsufficientPermissions', 'Confirm who you are first: sign in at your provider again, then try again within 10 minutes.', {
+    proof: 'provider',
+  })
 
 /** 403: a state-changing request is authenticated by a cookie, but has no CSRF token from this server's own pages. */
 export const csrfMismatch = (

@@ -12,6 +12,7 @@ import { openDatabase } from './platform/db/open/orm.ts'
 import { makeFolder } from './platform/db/location/files.ts'
 import { openCaches } from './platform/caches/caches.ts'
 import { deriveKeys } from './platform/http/keys.ts'
+import { syncMemberships } from './registry/publishers/mapped-members.ts'
 import { openLimits } from './platform/http/limits.ts'
 import type { Log } from './platform/http/log.ts'
 import { registerInstance, requireSharedStore } from './operations/checks/instances.ts'
@@ -54,6 +55,7 @@ export async function openServices(config: Config, log: Log, options: Options = 
     docs,
     analyzer,
     afterPackageChange,
+    syncMemberships,
     jobHandlers,
     afterJobCancelled,
     keys,

@@ -26,6 +26,7 @@ import { publisherRoutes } from './registry/publishers/rest.ts'
 import { scoringAdminRoutes, scoreRoutes } from './analysis/scoring/rest.ts'
 import { searchRoutes } from './registry/search/rest.ts'
 import { sdkRoutes } from './analysis/sdks/rest.ts'
+import { providerRoutes } from './accounts/providers/rest.ts'
 import { sessionRoutes } from './accounts/sessions/rest.ts'
 import { setupRoutes } from './accounts/setup/rest.ts'
 import { statsRoutes } from './operations/stats/rest.ts'
@@ -45,6 +46,7 @@ const routeGroups: readonly RouteGroup[] = [
     description: 'Sign-in, sessions, profiles, users and invitations.',
     routes: [...sessionRoutes, ...factorRoutes, ...userRoutes, ...inviteRoutes],
   },
+  { tag: 'Sign-in providers', description: 'Signing in through OpenID providers.', routes: providerRoutes },
   { tag: 'Tokens', description: 'Personal access tokens.', routes: tokenRoutes },
   { tag: 'OAuth', description: 'Sign-in for command-line clients: authorization codes with PKCE.', routes: oauthRoutes },
   { tag: 'Audit log', description: 'Audit log of security-relevant events, for administrators.', routes: auditRoutes },

@@ -7,6 +7,9 @@ import './accounts/invites/schema.ts'
 import './accounts/sessions/schema.ts'
 import './accounts/factors/passkey-schema.ts'
 import './accounts/factors/schema.ts'
+import './accounts/providers/schema.ts'
+import './accounts/providers/provider-schema.ts'
+import './accounts/providers/admin-schema.ts'
 import './accounts/tokens/schema.ts'
 import './accounts/oauth/schema.ts'
 import './accounts/audit/schema.ts'
@@ -80,23 +83,24 @@ import { requireSetup } from './platform/access/setup-gate.ts'
 /** Mutations that fail with a code, besides the codes that follow from their declaration (see `describeErrors`). Any other code is a fault. */
 const failures: Partial<Record<ErrorCode, string>> = {
   MissingAuthentication: 'login signInWithPasskey',
-  InsufficientPermissions: 'acceptInvite completeSetup login signInWithPasskey signUp startPasskeySignIn verifySetupCode',
+  InsufficientPermissions:
+    'acceptInvite completeSetup login signInWithPasskey signUp startPasskeySignIn verifySetupCode acceptInviteWithProvider',
   NotFound: `acceptInvite addUploader approveAuthorization approveName cancelJob changeVisibility checkPublisherDomain completeDomainVerification
     completeSetup createInvite deletePackage deletePublisher deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk likePackage
     rebuildSdk refreshMirroredPackage regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePasskey removePublisherMember removeSdk
     removeUploader renamePasskey rescoreVersion resetPassword resetSecondFactor restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession revokeUserSessions
     revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
-    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
+    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory acceptInviteWithProvider confirmIdentity deleteOidcProvider linkIdentity testOidcProvider unlinkIdentity updateOidcGroupRules updateOidcProvider`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
   Conflict: `acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup confirmTotp createInvite createPublisher
     createUser deletePackage deletePublisher deleteUser deleteVersion disableTotp finalizeUpload freeName installSdk rebuildSdk
     regenerateDocumentation regenerateRecoveryCodes registerPasskey rejectName removePasskey removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
     scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification
     startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp transferOwnership updateMirrorPolicies
-    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage`,
+    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage createOidcProvider deleteOidcProvider unlinkIdentity updateOidcProvider`,
   RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
     confirmTotp createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signInWithPasskey signUp startDomainVerification
-    startPasskeyProof startPasskeyRegistration startPasskeySignIn transferOwnership verifySetupCode`,
+    startPasskeyProof startPasskeyRegistration startPasskeySignIn transferOwnership verifySetupCode acceptInviteWithProvider confirmIdentity linkIdentity testOidcProvider`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 

@@ -10,6 +10,8 @@ import { AuditEntry } from './entity.ts'
 export type AuditKind =
   | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'second_factor_reset' | 'invite_created' | 'invite_accepted'}`
   | `token.${'created' | 'revoked' | 'reuse_detected'}`
+  | `identity.${'linked' | 'unlinked' | 'confirmed'}`
+  | `provider.${'created' | 'updated' | 'deleted'}`
   | 'session.revoked'
   | `passkey.${'added' | 'renamed' | 'removed' | 'disabled' | 'confirmed'}`
   | `totp.${'enabled' | 'disabled'}`

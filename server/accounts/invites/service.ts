@@ -12,10 +12,10 @@ import { acceptPassword } from '../users/password.ts'
 import { Invite } from './entity.ts'
 
 /**
- * The users who can be invited again and can accept: those without a password who are not disabled. Accepting requires the invitation's token, not
+ * The users who can be invited again and can accept: those without a password or linked identity who are not disabled. Accepting requires the invitation's token, not
  * a sign-in.
  */
-const waitsForAcceptance = { isActive: true, passwordHash: null }
+export const waitsForAcceptance = { isActive: true, passwordHash: null, providerSignInAt: null }
 
 const hourMs = 3_600_000
 
@@ -85,9 +85,14 @@ export async function acceptInvite(context: Context, token: string, given: strin
 /** Builds the NotFound error for an invitation that cannot be used. */
 export const invalidInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
 
-async function liveInvite({ em, now }: Context, token: string) {
+/** Returns the invitation with this token, or null if there is none that can be accepted. */
+export async function findInvite({ em, now }: Pick<Context, 'em' | 'now'>, token: string) {
   const live = { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } }
-  const invite = await em.findOne(Invite, live, { populate: ['user'] })
+  return em.findOne(Invite, live, { populate: ['user'] })
+}
+
+async function liveInvite(context: Context, token: string) {
+  const invite = await findInvite(context, token)
   if (!invite) throw invalidInvite()
   return invite
 }

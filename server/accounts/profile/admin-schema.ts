@@ -5,17 +5,12 @@ import { connectionOrders } from '../../platform/graphql/types.ts'
 import { relyingParty } from '../factors/challenges.ts'
 import { createUser, resetPassword, updateUser, transferOwnership } from './administer.ts'
 import { displayName, email, inviteHours, emailKey } from '../users/input.ts'
-import { assignableRoles, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
+import { AssignableRoleEnum, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
 import { loadUser } from '../users/service.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { User } from '../users/entity.ts'
 import { listUsers, type UserOrder } from './list.ts'
-
-const AssignableRoleEnum = builder.enumType('AssignableRole', {
-  description: 'A role that an administrator can assign. The ownership is transferred instead.',
-  values: assignableRoles,
-})
 
 const UserCreationMode = builder.enumType('UserCreationMode', {
   description: 'How a new user gets access.',

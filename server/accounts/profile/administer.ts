@@ -75,7 +75,7 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
     if (changed.length === 0) return
     const willAdminister = (role ?? user.role) === 'admin'
     if (willAdminister && (user.role !== 'admin' || (isActive && !user.isActive))) requireRecentProof(context)
-    const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
+    const columns = { ...(role != null && { role, hasMappedRole: false }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
     await changeUnlessOwner(inner, id, columns)
     if (isActive === false) await revokeAccess(inner, id)
     const summary = `${viewer.displayName} changed ${user.displayName}: ${changed.join(', ')}`

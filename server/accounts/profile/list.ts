@@ -59,8 +59,8 @@ function conditions({
   if (query) all.push(containsText(query, searchIn))
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })
-  if (status === 'invited') all.push({ isActive: true, passwordHash: null })
-  if (status === 'active') all.push({ isActive: true, passwordHash: { $ne: null } })
+  if (status === 'invited') all.push({ isActive: true, passwordHash: null, providerSignInAt: null })
+  if (status === 'active') all.push({ isActive: true, $or: [{ passwordHash: { $ne: null } }, { providerSignInAt: { $ne: null } }] })
   if (idleSince) all.push({ createdAt: { $lt: idleSince }, $or: [{ lastLoginAt: null }, { lastLoginAt: { $lt: idleSince } }] })
   if (hasSecondFactor != null) all.push(withFactor(hasSecondFactor, passkeyDomain))
   return all.length ? { $and: all } : {}

@@ -90,11 +90,22 @@ builder.mutationField('login', (t) =>
 
 builder.mutationField('logout', (t) =>
   t.withAuth({ session: true }).field({
-    type: payload('LogoutPayload', 'A session that has ended.', { sessionId: { type: 'ID', description: 'Global id of the session.' } }),
+    type: payload('LogoutPayload', 'A session that has ended.', {
+      sessionId: { type: 'ID', description: 'Global id of the session.' },
+      endSessionUrl: {
+        type: 'URL',
+        nullable: true,
+        extensions: { secret: true },
+        description: 'URL that also signs out at the provider which started the session; null without one.',
+      },
+    }),
     extensions: { formerResult: true },
     skipTypeScopes: true,
     description: 'Signs out: ends the session of this request and clears its cookies.',
-    resolve: (_root, _args, context) => done(signOut(context), { sessionId: encodeGlobalID('Session', context.credential.id) }),
+    resolve: async (_root, _args, context) => ({
+      endSessionUrl: await signOut(context),
+      sessionId: encodeGlobalID('Session', context.credential.id),
+    }),
   }),
 )
 

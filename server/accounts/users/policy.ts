@@ -34,6 +34,17 @@ export const canEdit = (caller: Caller, account: Account): boolean => isServerAd
 /** Returns whether the caller may also change the role and active state, reset the password and delete the account: never one's own. */
 export const canChangeAccess = (caller: Caller, account: Account): boolean => canEdit(caller, account) && !isOneself(caller, account)
 
+/**
+ * Returns whether an account is complete: it has a password, or signs in through a provider. Only database rows can lack both: a viewer has signed in.
+ */
+export const hasAccepted = ({
+  passwordHash,
+  providerSignInAt,
+}: {
+  passwordHash?: string | null | undefined
+  providerSignInAt?: Date | null | undefined
+}): boolean => passwordHash !== null || providerSignInAt != null
+
 /** Returns whether the ownership can be transferred to this user: only to an active administrator. */
 export const canBecomeOwner = ({ role, isActive, passwordHash }: Pick<User, 'role' | 'isActive' | 'passwordHash'>): boolean =>
   role === 'admin' && isActive && passwordHash != null

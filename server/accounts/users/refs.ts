@@ -3,6 +3,7 @@ import type { Config } from '../../platform/config/config.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import { unauthenticated } from '../../platform/access/guards.ts'
 import type { Role, Viewer } from '../../platform/access/roles.ts'
+import { hasAccepted } from './policy.ts'
 
 /** The public fields of an account. Both a database row and a viewer have them. */
 type PublicUser = Viewer & { passwordHash?: string | null | undefined }
@@ -44,8 +45,7 @@ export const describeUser = (user: PublicUser, config: Config) => {
 /** Returns the state of an account: invited, active or inactive. */
 export function accountStatus(user: PublicUser): 'invited' | 'active' | 'inactive' {
   if (!user.isActive) return 'inactive'
-  // Only database rows can lack a password: a viewer has signed in, so the account has one.
-  return user.passwordHash === null ? 'invited' : 'active'
+  return hasAccepted(user) ? 'active' : 'invited'
 }
 
 /** Returns the path of a user's picture, relative to the host; null without a picture. The path changes with the picture. */
@@ -64,12 +64,17 @@ export const formerMemberRole = {
 } as const
 
 /** The values of enums of the roles that an administrator can assign. */
-export const assignableRoles = {
+const assignableRoles = {
   EDITOR: formerMemberRole,
   VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
   MEMBER: { value: 'member', description: 'Browse, search and download; publish, and manage own packages.' },
   ADMIN: { value: 'admin', description: 'Everything that a MEMBER can do; administer users, packages and the server.' },
 } as const
+
+export const AssignableRoleEnum = builder.enumType('AssignableRole', {
+  description: 'A role that an administrator can assign. The ownership is transferred instead.',
+  values: assignableRoles,
+})
 
 export const RoleEnum = builder.enumType('Role', {
   description:

@@ -63,7 +63,11 @@ const untouchableOwner = () => insufficientPermissions('The owner cannot be chan
  * Updates columns of a user other than the owner. The statement repeats the condition, so that a concurrent transfer of ownership is respected.
  * @throws ApiError NotFound when the user was deleted concurrently; InsufficientPermissions for the owner.
  */
-export async function changeUnlessOwner(em: EntityManager, id: string, columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive'>>) {
+export async function changeUnlessOwner(
+  em: EntityManager,
+  id: string,
+  columns: Partial<Pick<User, 'role' | 'hasMappedRole' | 'displayName' | 'isActive'>>,
+) {
   if ((await em.nativeUpdate(User, { id, role: { $ne: 'owner' } }, columns)) > 0) return
   await editable(em, id)
   throw untouchableOwner()

@@ -9,6 +9,7 @@ import { Invite } from '../../accounts/invites/entity.ts'
 import { type Role, roles } from '../../platform/access/roles.ts'
 import { revokeSessions } from '../../accounts/sessions/service.ts'
 import { SetupCode } from '../../accounts/setup/entity.ts'
+import { hasAccepted } from '../../accounts/users/policy.ts'
 import { changeUnlessOwner } from '../../accounts/users/service.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { generatePassword } from '../../accounts/users/password.ts'
@@ -41,7 +42,7 @@ const describeUser = (user: User) => ({
   email: user.email,
   displayName: user.displayName,
   role: user.role,
-  status: !user.isActive ? 'disabled' : user.passwordHash == null ? 'invited' : 'active',
+  status: !user.isActive ? 'disabled' : hasAccepted(user) ? 'active' : 'invited',
   createdAt: user.createdAt.toISOString(),
   lastLoginAt: user.lastLoginAt?.toISOString() ?? null,
 })

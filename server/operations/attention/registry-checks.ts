@@ -97,6 +97,7 @@ export const checkInvitations: AttentionCheck = async (watched) => {
       .selectFrom('users')
       .select(({ fn }) => fn.countAll<number>().as('total'))
       .where('password_hash', 'is', null)
+      .where('provider_sign_in_at', 'is', null)
       .where('is_active', '=', true),
   )
   const text = `${plural(invited, 'invited person', 'invited people')} ${invited === 1 ? 'has' : 'have'} not accepted yet.`

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import type { InferResult } from 'kysely'
-import { db, prepared } from '../db/query.ts'
+import { expressionBuilder, type InferResult } from 'kysely'
+import type { Config } from '../config/config.ts'
+import { db, prepared, type Tables } from '../db/query.ts'
 import type { Reads } from '../db/reads.ts'
 import { readCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
@@ -13,17 +14,28 @@ export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Dat
 
 const userColumns = [
   ...(['u.id as user_id', 'u.email', 'u.display_name', 'u.kind', 'u.role', 'u.is_active', 'u.must_change_password'] as const),
-  ...(['u.created_at as user_created_at', 'u.last_login_at', 'u.avatar_tag'] as const),
+  ...(['u.created_at as user_created_at', 'u.last_login_at', 'u.avatar_tag', 'u.provider_sign_in_at'] as const),
 ] as const
+const hasPassword = expressionBuilder<Tables & { u: Tables['users'] }, 'u'>()('u.password_hash', 'is not', null).as('has_password')
 const tokens = db
   .selectFrom('access_tokens as t')
   .innerJoin('users as u', 'u.id', 't.user_id')
-  .select(['t.id', 't.scopes', 't.expires_at', 't.last_used_at', ...userColumns])
+  .select(['t.id', 't.scopes', 't.expires_at', 't.last_used_at', ...userColumns, hasPassword])
   .where('t.revoked_at', 'is', null)
 const sessions = db
   .selectFrom('sessions as s')
   .innerJoin('users as u', 'u.id', 's.user_id')
-  .select(['s.id', 's.created_at', 's.expires_at', 's.last_used_at', 's.proved_at', 's.way', 's.has_second_factor', ...userColumns])
+  .select([
+    's.id',
+    's.created_at',
+    's.expires_at',
+    's.last_used_at',
+    's.proved_at',
+    's.way',
+    's.has_second_factor',
+    ...userColumns,
+    hasPassword,
+  ])
 
 const tokenOf = prepared((hash: string) => tokens.where('t.hash', '=', hash))
 const tokenById = prepared((id: string) => tokens.where('t.id', '=', id))
@@ -45,24 +57,47 @@ export async function authenticate(
   request: FastifyRequest,
   reads: Reads,
   keys: Keys,
-  serverUrl: string,
+  config: IdleConfig & Pick<Config, 'SERVER_URL'>,
   now: Date,
 ): Promise<Identity | null> {
   const { authorization } = request.headers
   if (authorization !== undefined) {
     const token = tokenIn(request.socket, authorization)
     if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
-    return token && byToken(await reads.recall(tokenOf, token.hash), now)
+    const row = token ? await reads.recall(tokenOf, token.hash) : undefined
+    if (row?.is_active && isIdle(row, config, now)) paused.add(request)
+    return byToken(row, config, now)
   }
-  const cookie = readCookie(request, 'session', serverUrl)
-  return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
+  const cookie = readCookie(request, 'session', config.SERVER_URL)
+  return cookie ? bySession(await readSession(reads, keys, cookie), config, now) : null
 }
 
 /** Returns the identity of the token or session with this id; null when the credential is revoked or expired, or its owner is disabled. */
-export async function identityById(reads: Reads, { kind, id }: Pick<Credential, 'kind' | 'id'>, now: Date): Promise<Identity | null> {
-  if (kind === 'token') return byToken(await reads.get(tokenById, id), now)
-  return bySession(await reads.get(sessionById, id), now)
+export async function identityById(
+  reads: Reads,
+  { kind, id }: Pick<Credential, 'kind' | 'id'>,
+  config: IdleConfig,
+  now: Date,
+): Promise<Identity | null> {
+  if (kind === 'token') return byToken(await reads.get(tokenById, id), config, now)
+  return bySession(await reads.get(sessionById, id), config, now)
 }
+
+type IdleConfig = Pick<Config, 'OIDC_MAX_IDLE_DAYS'>
+
+/** Returns whether the account signs in through a provider only, and has not done so for too long: its user may have left the company. */
+function isIdle(
+  { has_password: hasPassword, provider_sign_in_at: signInAt }: UserRow,
+  { OIDC_MAX_IDLE_DAYS: days }: IdleConfig,
+  now: Date,
+): boolean {
+  return signInAt !== null && !hasPassword && signInAt.getTime() + days * 86_400_000 <= now.getTime()
+}
+
+const paused = new WeakSet<FastifyRequest>()
+
+/** Returns whether the token of a request is paused until its user signs in through a provider again. */
+export const hasPausedToken = (request: FastifyRequest): boolean => paused.has(request)
 
 /** Reads the session of a cookie that was signed with the current or the previous key. */
 async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<SessionRow | undefined> {
@@ -88,8 +123,8 @@ function tokenIn(socket: Socket, authorization: string): Token | null {
 
 const latestTokens = new WeakMap<Socket, { authorization: string; token: Token | null }>()
 
-function byToken(row: TokenRow | undefined, now: Date): Identity | null {
-  if (!row?.is_active) return null
+function byToken(row: TokenRow | undefined, config: IdleConfig, now: Date): Identity | null {
+  if (!row?.is_active || isIdle(row, config, now)) return null
   let identity = tokenIdentities.get(row)
   if (!identity) tokenIdentities.set(row, (identity = tokenIdentity(row)))
   const { expiresAt } = identity.credential
@@ -106,8 +141,8 @@ type TokenIdentity = Identity & { credential: Extract<Credential, { kind: 'token
 // Cached by row. Reads.recall returns the same object for an unchanged row.
 const tokenIdentities = new WeakMap<TokenRow, TokenIdentity>()
 
-function bySession(row: SessionRow | undefined, now: Date): Identity | null {
-  if (!row?.is_active) return null
+function bySession(row: SessionRow | undefined, config: IdleConfig, now: Date): Identity | null {
+  if (!row?.is_active || isIdle(row, config, now)) return null
   const lastUsedAt = row.last_used_at
   if (row.expires_at <= now || lastUsedAt.getTime() + sessionLifetimes.idleMs <= now.getTime()) return null
   const { id, way, has_second_factor: hasSecondFactor } = row
@@ -130,6 +165,8 @@ function viewerOf(row: UserRow): Viewer {
     createdAt: row.user_created_at,
     lastLoginAt: row.last_login_at,
     avatarTag: row.avatar_tag,
+    providerSignInAt: row.provider_sign_in_at,
+    hasPassword: Boolean(row.has_password),
   }
 }
 

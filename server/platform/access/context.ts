@@ -75,7 +75,7 @@ export async function renewContext(services: Services, { request, reply }: Conte
 }
 
 const identify = ({ database, keys, config }: Services, request: FastifyRequest, now: Date) =>
-  authenticate(request, database.reads, keys, config.SERVER_URL, now)
+  authenticate(request, database.reads, keys, config, now)
 
 function contextOf(services: Services, request: FastifyRequest, reply: FastifyReply, identity: Identity | null): Context {
   return Object.assign(Object.create(baseOf(services)) as Services & OnDemand, {

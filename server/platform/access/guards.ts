@@ -1,9 +1,16 @@
 import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
-import { passwordIsDue, type Scope } from './roles.ts'
 import { type Context, isSignedIn, type SignedInContext } from './context.ts'
 import { canBrowse, canChangeOwnAccount, holdsScope, secondFactorIsDue } from './policy.ts'
+import { hasPausedToken } from './authenticate.ts'
+import { passwordIsDue, type Scope } from './roles.ts'
 import { hostedUrl, publicUrl } from '../http/public-url.ts'
-import { type ApiError, insufficientPermissions, missingAuthentication, passwordProofRequired } from '../../errors.ts'
+import {
+  type ApiError,
+  insufficientPermissions,
+  missingAuthentication,
+  passwordProofRequired,
+  providerProofRequired,
+} from '../../errors.ts'
 
 /** Returns the context if the caller is signed in and holds `scope`. @throws ApiError the same as the `scope` rule of GraphQL fields. */
 export function requireScope(context: Context, scope: Scope): SignedInContext {
@@ -64,6 +71,12 @@ export function unauthenticated(
   { request, config }: Pick<Context, 'request' | 'config'>,
   isMissing = request.headers.authorization === undefined,
 ): ApiError {
+  if (hasPausedToken(request)) {
+    const here = publicUrl(request, config.SERVER_URL)
+    return missingAuthentication(
+      `This token is paused, because you have not signed in for ${config.OIDC_MAX_IDLE_DAYS} days. Sign in at ${here} to use it again.`,
+    )
+  }
   const hosted = hostedUrl(request, config.SERVER_URL)
   if (isMissing && request.routeOptions.config.isArchive && isPackageClient(request))
     return insufficientPermissions(`This registry is at ${hosted}. Use that address.`)
@@ -91,9 +104,10 @@ function lackingScope(failure: AuthFailure): string | null {
 const recentMs = 10 * 60_000
 
 /**
- * Requires that the password of the session was confirmed in the last ten minutes. Tokens are limited by their scopes instead.
- * @throws ApiError InsufficientPermissions with a marker that makes the console ask for the password and retry.
+ * Requires that the user of the session proved who they are in the last ten minutes. Tokens are limited by their scopes instead.
+ * @throws ApiError InsufficientPermissions with a marker that makes the console ask for the proof and retry.
  */
-export function requireRecentProof({ credential, now }: Pick<SignedInContext, 'credential' | 'now'>): void {
-  if (credential.kind === 'session' && credential.provedAt.getTime() + recentMs <= now().getTime()) throw passwordProofRequired()
+export function requireRecentProof({ viewer, credential, now }: Pick<SignedInContext, 'viewer' | 'credential' | 'now'>): void {
+  if (credential.kind !== 'session' || credential.provedAt.getTime() + recentMs > now().getTime()) return
+  throw viewer.hasPassword === false ? providerProofRequired() : passwordProofRequired()
 }

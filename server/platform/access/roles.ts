@@ -53,6 +53,10 @@ export type Viewer = {
   createdAt: Date
   lastLoginAt?: Date | null | undefined
   avatarTag?: string | null | undefined
+  /** When the user last signed in through a provider; null without a linked identity. */
+  providerSignInAt?: Date | null | undefined
+  /** Whether the account has a password. Undefined in database rows, which have the hash. */
+  hasPassword?: boolean
   /** True for a job of the server whose result is public, so that it sees public packages only. */
   seesOnlyPublic?: boolean
 }
@@ -102,6 +106,6 @@ export const adviceForAdmin = ({ viewer, scopes }: Actor): string =>
 export const mayChangeOwnAccount = ({ credential, scopes }: { credential: Credential | null; scopes: ReadonlySet<Scope> }): boolean =>
   credential?.kind === 'session' || scopes.has('write')
 
-/** Returns whether the caller must choose a new password first. Tokens are not affected. */
+/** Returns whether the caller must choose a new password first. Only sessions that were started with the password are affected. */
 export const passwordIsDue = ({ viewer, credential }: { viewer: Viewer | null; credential: Credential | null }): boolean =>
-  credential?.kind === 'session' && viewer?.mustChangePassword === true
+  credential?.kind === 'session' && credential.way === 'password' && viewer?.mustChangePassword === true

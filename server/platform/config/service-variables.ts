@@ -1,5 +1,7 @@
 import {
+  backupAddress,
   bearerToken,
+  cronExpression,
   bool,
   hostList,
   httpUrl,
@@ -70,6 +72,40 @@ export const s3Variables = {
     default: 'false',
     about: 'Also redirect for private packages. Anyone with the URL can read the archive for one minute.',
   },
+} as const
+
+/** Settings of scheduled backups. */
+export const backupVariables = {
+  BACKUP_TO: {
+    schema: backupAddress,
+    about:
+      'Destination of scheduled backups: a folder outside of the data, shared by all instances, or `s3://bucket/prefix`. Without it, scheduled backups are disabled.',
+  },
+  BACKUP_SCHEDULE: {
+    schema: cronExpression,
+    default: '0 3 * * *',
+    about: 'Schedule of backups to BACKUP_TO: a cron expression (minute, hour, day of the month, month, day of the week), in UTC.',
+  },
+  BACKUP_KEEP: {
+    schema: integer(1, 10_000),
+    default: '7',
+    about: 'Number of backups to keep in BACKUP_TO. The newest complete backup is always kept.',
+  },
+  BACKUP_S3_REGION: { schema: text, shownDefault: 'S3_REGION', about: 'Region of the backup bucket (`s3://…`).' },
+  BACKUP_S3_ENDPOINT: {
+    schema: httpUrl,
+    shownDefault: 'S3_ENDPOINT',
+    about:
+      'URL of the S3 service of the backup bucket. For AWS if S3_ENDPOINT is another service, for example `https://s3.eu-central-1.amazonaws.com`.',
+  },
+  BACKUP_S3_ACCESS_KEY_ID: { schema: text, shownDefault: 'S3_ACCESS_KEY_ID', about: 'Access key id for the backup bucket.' },
+  BACKUP_S3_SECRET_ACCESS_KEY: {
+    schema: text,
+    secret: true,
+    shownDefault: 'S3_SECRET_ACCESS_KEY',
+    about: 'Secret access key for the backup bucket.',
+  },
+  BACKUP_S3_FORCE_PATH_STYLE: { schema: bool, shownDefault: 'S3_FORCE_PATH_STYLE', about: 'Use path-style URLs for the backup bucket.' },
 } as const
 
 /** Settings for downloading SDKs and for running them. */

@@ -62,8 +62,10 @@ builder.scalarType('URL', {
 })
 
 const codes: Record<ErrorCode, string> = {
-  MissingAuthentication: 'No valid credential was sent: the caller is not signed in, or the session or token has ended. With `extensions.secondFactor`, a sign-in lacks the second factor.',
-  InsufficientPermissions: 'The credential does not allow this. With `extensions.proof`, the password must be confirmed first.',
+  MissingAuthentication:
+    'No valid credential was sent: the caller is not signed in, or the session or token has ended. With `extensions.secondFactor`, a sign-in lacks the second factor.',
+  InsufficientPermissions:
+    'The credential does not allow this. With `extensions.proof`, the password must be confirmed first (`password`), or the identity at a provider (`provider`).',
   CsrfMismatch: 'The request has a session cookie, but no CSRF token, or comes from another site.',
   NotFound: 'The object does not exist, or the caller may not see it.',
   InvalidInput: 'The document, a variable or a value is not valid. `extensions.field` names the input field, if there is one.',

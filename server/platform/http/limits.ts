@@ -32,6 +32,7 @@ const limits = {
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
   passkeyOptions: { points: 60, duration: minutes(15) },
+  oidc: { points: 120, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
   // per account to sign in to: one bucket for each known device, one for known address ranges, and one for all other clients
   loginFailures: { points: 50, duration: minutes(60) },

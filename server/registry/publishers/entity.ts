@@ -28,7 +28,12 @@ export const PublisherMember = defineEntity({
   properties: {
     publisher: () => p.manyToOne(Publisher).deleteRule('cascade').primary(),
     user: () => p.manyToOne(User).deleteRule('cascade').primary().index(),
+    /** The current role: the higher of the role given by hand and the role given by groups. */
     role: p.enum(publisherRoles),
+    /** The role that the groups of a provider give; null if they give none. */
+    mappedRole: p.enum(publisherRoles).nullable(),
+    /** With `mappedRole`, the role that was given by hand; null if none was. Without `mappedRole`, `role` was given by hand. */
+    manualRole: p.enum(publisherRoles).nullable(),
     createdAt: p.datetime(3).onCreate(() => new Date()),
   },
 })

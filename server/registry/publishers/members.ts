@@ -4,6 +4,7 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { invalidInput, notFound } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { emailKey } from '../../accounts/users/input.ts'
+import { hasAccepted } from '../../accounts/users/policy.ts'
 import { limitLookups } from '../../accounts/users/service.ts'
 import { type Publisher, PublisherMember, type PublisherRole } from './entity.ts'
 import { canAdministerPublisher, canRemoveMember } from './policy.ts'
@@ -27,9 +28,12 @@ export async function setMember(context: SignedInContext, id: string, person: Pe
         record(em, context, publisher, 'member_added', `added ${user.displayName} to ${id} as ${role}`, user)
         return added
       }
-      if (member.role !== role) {
+      // Groups of a provider may give a higher role.
+      const effective = member.mappedRole === 'admin' ? 'admin' : role
+      if (member.mappedRole != null) member.manualRole = role
+      if (member.role !== effective) {
         if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
-        member.role = role
+        member.role = effective
         record(em, context, publisher, 'member_updated', `made ${user.displayName} ${role} of ${id}`, user)
       }
       return member
@@ -69,13 +73,24 @@ const unknownUser = (person: PersonKey) =>
 
 /** Throws InvalidInput unless another admin remains, who must be able to sign in if the leaving admin can. */
 async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {
-  const where = { publisher, role: 'admin', user: { id: { $ne: leaving.id } } } as const
-  const others = await em.find(PublisherMember, where, { populate: ['user.passwordHash'] })
-  if (others.length > 0 && (!canSignIn(leaving) || others.some(({ user }) => canSignIn(user)))) return
+  const others = await otherAdmins(em, publisher, leaving)
+  if (suffices(others, leaving)) return
   throw invalidInput(
     `${leaving.displayName} is the last ${others.length ? 'active ' : ''}admin of ${publisher.id}. Make another member an admin first.`,
   )
 }
 
-/** Whether the user can sign in. Users who have not accepted their invitation have no password yet. */
-const canSignIn = ({ isActive, passwordHash }: User): boolean => isActive && passwordHash !== null
+/** Returns whether an admin remains who can sign in if the leaving one can. */
+export const hasAnotherAdmin = async (em: EntityManager, publisher: Publisher, leaving: User): Promise<boolean> =>
+  suffices(await otherAdmins(em, publisher, leaving), leaving)
+
+function otherAdmins(em: EntityManager, publisher: Publisher, leaving: User): Promise<Membership[]> {
+  const where = { publisher, role: 'admin', user: { id: { $ne: leaving.id } } } as const
+  return em.find(PublisherMember, where, { populate: ['user.passwordHash'] }) as Promise<Membership[]>
+}
+
+const suffices = (others: Membership[], leaving: User): boolean =>
+  others.length > 0 && (!canSignIn(leaving) || others.some(({ user }) => canSignIn(user)))
+
+/** Whether the user can sign in: not before they have accepted their invitation. */
+const canSignIn = (user: User): boolean => user.isActive && hasAccepted(user)

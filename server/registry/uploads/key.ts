@@ -30,7 +30,7 @@ export async function identifyByUploadKey(services: Services, request: FastifyRe
   const [uploadId, signer] = [idOf(givenId), signerOf(key)]
   if (!uploadId || !signer || !validKeys(services.keys).some((valid) => equalSecrets(key, uploadKey(valid, uploadId, signer))))
     throw unknownUpload()
-  const identity = await identityById(services.database.reads, signer, services.now())
+  const identity = await identityById(services.database.reads, signer, services.config, services.now())
   if (!identity) throw unauthenticated({ request, config: services.config }, false)
   return { ...identity, credential: { ...identity.credential, uploadId } }
 }
