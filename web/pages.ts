@@ -241,6 +241,7 @@ export const pages: Page[] = [
       { path: 'settings/registry', name: 'admin-registry', module: 'registry/registry-page.vue' },
       { path: 'settings/legal', name: 'admin-legal', module: 'legal/legal-editor-page.vue', props: { kind: 'PRIVACY' } },
       { path: 'settings/legal/terms', name: 'admin-legal-terms', module: 'legal/legal-editor-page.vue', props: { kind: 'TERMS' } },
+      { path: 'sign-in', name: 'admin-sign-in', module: 'providers/providers-page.vue' },
       { path: 'ownership', name: 'admin-ownership', module: 'users/ownership-page.vue' },
     ],
   },
