@@ -20,12 +20,15 @@ import { createPasskey, type CreationOptions } from '../sign-in/webauthn.ts'
 export function useSecurity(isRestricted: Ref<boolean>) {
   const factors = useQuery(SecurityDocument)
   const identities = useQuery(IdentitiesDocument, { isWanted: () => !isRestricted.value })
+  const wasRestricted = isRestricted.value
   const own = computed(() => identities.data.value?.me)
   return {
     me: computed(() => factors.data.value?.me ?? undefined),
     identities: computed(() => own.value?.linkedIdentities ?? []),
     /** Whether the viewer has a password, as users of restricted sessions do: they have signed in with it. */
-    hasPassword: computed(() => isRestricted.value || own.value?.hasPassword === true),
+    hasPassword: computed(() => own.value?.hasPassword !== false),
+    /** Stays true when the restriction is lifted, so that open dialogs stay. */
+    isReady: computed(() => factors.data.value?.me != null && (wasRestricted || own.value != null)),
     loading: computed(() => factors.loading.value || identities.loading.value),
     failure: computed(() => factors.failure.value ?? identities.failure.value),
     retry() {
