@@ -4,7 +4,7 @@ import { docsBinaries, docsRoutes } from './analysis/docs/binary.ts'
 import { archiveBinaries } from './registry/downloads/binary.ts'
 import { fileBinaries } from './registry/files/binary.ts'
 import { imageBinaries } from './registry/images/binary.ts'
-import { factorRoutes } from './accounts/factors/rest.ts'
+import { securityRoutes } from './accounts/security/rest.ts'
 import { feedBinaries } from './registry/feeds/binary.ts'
 import { previewBinaries } from './registry/preview/binary.ts'
 import { sitemapBinaries } from './registry/feeds/sitemap.ts'
@@ -44,7 +44,7 @@ const routeGroups: readonly RouteGroup[] = [
   {
     tag: 'Accounts',
     description: 'Sign-in, sessions, profiles, users and invitations.',
-    routes: [...sessionRoutes, ...factorRoutes, ...userRoutes, ...inviteRoutes],
+    routes: [...sessionRoutes, ...securityRoutes, ...userRoutes, ...inviteRoutes],
   },
   { tag: 'Sign-in providers', description: 'Signing in through OpenID providers.', routes: providerRoutes },
   { tag: 'Tokens', description: 'Personal access tokens.', routes: tokenRoutes },

@@ -90,6 +90,7 @@ const samples: Record<string, unknown> = {
 const byType: Record<string, unknown> = {
   String: 'something else',
   Int: 1,
+  JSON: {},
   Boolean: true,
   DateTime: '2026-01-01T00:00:00Z',
   SemVer: '1.0.0',

@@ -7,6 +7,12 @@ import { randomText } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
 import { type ChallengePurpose, PasskeyChallenge } from './entity.ts'
 
+/** Loads the WebAuthn library on first use: it takes 27 MB, and most servers start without needing it. */
+export const webauthn = () => import('@simplewebauthn/server')
+
+/** EdDSA, ES256 and RS256, by their COSE numbers. */
+export const algorithms = [-8, -7, -257]
+
 const challengeMs = 5 * 60_000
 
 /**

@@ -1,15 +1,11 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { conflict, insufficientPermissions } from '../../errors.ts'
+import { conflict } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof } from '../../platform/access/guards.ts'
 import { mustHaveSecondFactor } from '../../platform/access/policy.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { batched } from '../../platform/db/batched.ts'
-import { audit } from '../audit/service.ts'
-import { revokeSessions } from '../sessions/service.ts'
+import { db } from '../../platform/db/query.ts'
 import { User } from '../users/entity.ts'
-import { isOneself } from '../users/policy.ts'
-import { editable, reloadUser } from '../users/service.ts'
 import { relyingParty } from './challenges.ts'
 import { Passkey, RecoveryCode, Totp } from './entity.ts'
 
@@ -51,34 +47,41 @@ export const loadFactors = batched<Factors>(async (em, ids) => {
   return new Map(ids.map((id) => [id, factorsOf(id)]))
 })
 
+/** Counts the passkeys that were created for another domain, which browsers no longer offer. */
+export const countVoidPasskeys = (config: Pick<Config, 'SERVER_URL'>) =>
+  db
+    .selectFrom('passkeys')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .where('disabled_at', 'is', null)
+    .where('rp_id', '<>', relyingParty(config)?.id ?? '')
+
+/** Counts the active administrators, the owner included, who have no second factor. */
+export const countAdminsWithoutFactor = (config: Pick<Config, 'SERVER_URL'>) =>
+  db
+    .selectFrom('users as u')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .where('u.role', 'in', ['admin', 'owner'])
+    .where('u.is_active', '=', true)
+    .where('u.kind', '=', 'person')
+    .where(({ not, or, exists, selectFrom }) =>
+      not(
+        or([
+          exists(
+            selectFrom('totp_secrets as t').select('t.user_id').whereRef('t.user_id', '=', 'u.id').where('t.confirmed_at', 'is not', null),
+          ),
+          exists(
+            selectFrom('passkeys as k')
+              .select('k.id')
+              .whereRef('k.user_id', '=', 'u.id')
+              .where('k.disabled_at', 'is', null)
+              .where('k.rp_id', '=', relyingParty(config)?.id ?? ''),
+          ),
+        ]),
+      ),
+    )
+
 /** Whether a passkey is accepted, was created for another domain, or was disabled because it was copied. */
 export function passkeyStatus({ disabledAt, rpId }: Passkey, config: Pick<Config, 'SERVER_URL'>): 'active' | 'void' | 'copied' {
   if (disabledAt) return 'copied'
   return rpId === relyingParty(config)?.id ? 'active' : 'void'
-}
-
-/** Removes all factors of a user and ends the sessions, in the transaction of `em`. */
-export async function removeFactors(em: EntityManager, userId: string): Promise<void> {
-  for (const entity of [Passkey, Totp, RecoveryCode]) await em.nativeDelete(entity as typeof Passkey, { user: userId })
-  await revokeSessions(em, userId)
-}
-
-/**
- * Removes the second factor and the passkeys of a user who lost them, and ends the user's sessions. For administrators.
- * @throws ApiError NotFound; InsufficientPermissions for the owner, for the caller's own account, and without a recent proof.
- */
-export async function resetSecondFactor(context: SignedInContext, id: string) {
-  const { em, viewer, ip } = context
-  if (isOneself(context, { id }))
-    throw insufficientPermissions('You cannot reset your own second factor here. Change it in your account settings.')
-  requireRecentProof(context)
-  await em.transactional(async (inner) => {
-    const user = await editable(inner, id)
-    // A sign-in that started before waits for this change, and ends with the other sessions.
-    await inner.nativeUpdate(User, { id }, { displayName: user.displayName })
-    await removeFactors(inner, id)
-    const summary = `${viewer.displayName} reset the second factor of ${user.displayName}`
-    audit(inner, { kind: 'user.second_factor_reset', actor: viewer, user, summary, ip })
-  })
-  return reloadUser(em, id)
 }

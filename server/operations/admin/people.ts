@@ -1,5 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { removeFactors } from '../../accounts/security/reset.ts'
 import { listUsers } from '../../accounts/profile/list.ts'
 import { operator } from '../../accounts/audit/entity.ts'
 import { audit } from '../../accounts/audit/service.ts'
@@ -140,6 +141,19 @@ export async function resetPasswordByEmail({ em, config }: Operation, email = ''
   const url = `${config.SERVER_URL}/login`
   const text = `New password of ${user.email}: ${password}\nSign in with it at ${url} and choose another.${hint}`
   return { text, data: { email: user.email, password, url, isActive: user.isActive } }
+}
+
+/** Removes the second factor and the passkeys of an account, also the owner's, and ends its sessions. Throws NotFound. */
+export async function resetSecondFactorByEmail({ em }: Operation, email = ''): Promise<Outcome> {
+  const user = await person(em, email)
+  await em.transactional(async (inner) => {
+    // Write first, as in resetPasswordByEmail.
+    await removeFactors(inner, user.id)
+    const summary = byOperator(`reset the second factor of ${user.displayName}`)
+    audit(inner, { kind: 'user.second_factor_reset', actor: null, user, summary })
+  })
+  const text = `${user.email} has no second factor and no passkeys any more. The password is unchanged.`
+  return { text, data: { email: user.email } }
 }
 
 /** Makes an account the owner, and the previous owner an administrator. Throws NotFound; Conflict if it cannot sign in. */

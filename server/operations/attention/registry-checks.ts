@@ -1,3 +1,4 @@
+import { countAdminsWithoutFactor, countVoidPasskeys } from '../../accounts/factors/factors.ts'
 import { AccessToken } from '../../accounts/tokens/entity.ts'
 import { db } from '../../platform/db/query.ts'
 import { readRow } from '../../platform/db/statements.ts'
@@ -88,6 +89,20 @@ function latestFault(since: Date) {
     .orderBy('last_at', 'desc')
     .orderBy('id', 'desc')
     .limit(1)
+}
+
+/** Reports passkeys that became void because SERVER_URL changed, and administrators without a required second factor. */
+export const checkFactors: AttentionCheck = async (watched) => {
+  const { config } = watched
+  const lost = await countOf(watched, countVoidPasskeys(config))
+  const lacking = config.REQUIRE_SECOND_FACTOR === 'off' ? 0 : await countOf(watched, countAdminsWithoutFactor(config))
+  const isFor = `${plural(lost, 'passkey')} ${lost === 1 ? 'is' : 'are'} for another address than ${config.SERVER_URL}`
+  const lostText = `${isFor} and no longer accepted. Their owners sign in another way and add new ones.`
+  const lackingText = `${plural(lacking, 'administrator')} ${lacking === 1 ? 'has' : 'have'} no second factor, which the server requires.`
+  return [
+    ...itemsIfAny(lost, { kind: 'passkeys_void', severity: 'warning', text: lostText }),
+    ...itemsIfAny(lacking, { kind: 'second_factors_missing', severity: 'warning', text: lackingText }),
+  ]
 }
 
 export const checkInvitations: AttentionCheck = async (watched) => {

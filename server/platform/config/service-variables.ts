@@ -26,7 +26,7 @@ export const signInVariables = {
   REQUIRE_SECOND_FACTOR: {
     schema: oneOf('off', 'admins', 'all'),
     default: 'off',
-    about: 'Who must have a second factor (a passkey or an authenticator app) to use the console: `off` (nobody), `admins` or `all`.',
+    about: 'Who must have a second factor (a passkey or an authenticator app) to use the console: `off`, `admins` or `all`.',
   },
   BCRYPT_COST: {
     schema: integer(4, 15, 'must be 4 to 15'),

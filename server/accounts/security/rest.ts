@@ -1,14 +1,33 @@
-import { ok, route } from '../../platform/rest/route.ts'
+import { z } from 'zod'
+import { type Answer, type Data, ok, route } from '../../platform/rest/route.ts'
 import { ofViewer, userFields } from '../users/refs.ts'
 
 const passkeyFields = 'id: uuid name createdAt lastUsedAt isBackedUp status'
 const ids = { ids: { id: 'Passkey' }, names: { id: 'passkeyId' } } as const
 
-export const factorRoutes = [
+const requestOptions = { challenge: z.string(), timeout: z.int(), rpId: z.string(), userVerification: z.string() }
+const descriptors = z.array(z.looseObject({ id: z.string(), type: z.string() }))
+const creationOptions = {
+  challenge: z.string(),
+  timeout: z.int(),
+  rp: z.object({ id: z.string(), name: z.string() }),
+  user: z.object({ id: z.string(), name: z.string(), displayName: z.string() }),
+  pubKeyCredParams: z.array(z.object({ alg: z.int(), type: z.string() })),
+  excludeCredentials: descriptors,
+  authenticatorSelection: z.looseObject({ residentKey: z.string(), userVerification: z.string() }),
+  attestation: z.string(),
+}
+
+const optionsOf = (mutation: string, members: z.ZodRawShape): Answer => ({
+  from: (data) => (data[mutation] as Data).options,
+  schema: z.looseObject(members),
+})
+
+export const securityRoutes = [
   route('POST /api/auth/passkey/options', 'mutation { startPasskeySignIn { options } }', {
     anyCredential: true,
     summary: 'Starts a sign-in with a passkey: options for navigator.credentials.get().',
-    answer: 'startPasskeySignIn.options',
+    answer: optionsOf('startPasskeySignIn', requestOptions),
     errorStatuses: [409],
   }),
   route(
@@ -23,7 +42,7 @@ export const factorRoutes = [
   ),
   route('POST /api/auth/passkey/proof-options', 'mutation { startPasskeyProof { options } }', {
     summary: 'Starts to confirm with a passkey who you are: options for navigator.credentials.get().',
-    answer: 'startPasskeyProof.options',
+    answer: optionsOf('startPasskeyProof', { ...requestOptions, allowCredentials: descriptors }),
     errorStatuses: [409],
   }),
   route('POST /api/auth/passkey/proof', 'mutation ($input: ProvePasskeyInput!) { provePasskey(input: $input) { sessionId } }', {
@@ -38,7 +57,7 @@ export const factorRoutes = [
   }),
   route('POST /api/auth/passkeys/options', 'mutation { startPasskeyRegistration { options } }', {
     summary: 'Starts to add a passkey: options for navigator.credentials.create().',
-    answer: 'startPasskeyRegistration.options',
+    answer: optionsOf('startPasskeyRegistration', creationOptions),
     errorStatuses: [409],
   }),
   route(

@@ -1,6 +1,5 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { generateAuthenticationOptions, generateRegistrationOptions, verifyRegistrationResponse } from '@simplewebauthn/server'
 import type { RegistrationResponseJSON } from '@simplewebauthn/server'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
@@ -9,9 +8,17 @@ import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
 import { Session } from '../sessions/entity.ts'
 import { User } from '../users/entity.ts'
-import { challengeBytes, issueChallenge, redeemChallenge, registrationShape, requireRelyingParty } from './challenges.ts'
-import { Passkey } from './entity.ts'
-import { lockAccount, requireOtherFactor, usablePasskeys } from './factors.ts'
+import {
+  algorithms,
+  challengeBytes,
+  issueChallenge,
+  redeemChallenge,
+  registrationShape,
+  requireRelyingParty,
+  webauthn,
+} from '../factors/challenges.ts'
+import { Passkey } from '../factors/entity.ts'
+import { lockAccount, requireOtherFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
 const maxPasskeys = 20
@@ -25,9 +32,9 @@ export async function startRegistration(context: SignedInContext): Promise<objec
   const { em, viewer, config, credential, database } = context
   const { id: rpID } = requireRelyingParty(config)
   const passkeys = await em.find(Passkey, { user: viewer.id })
-  requireRoom(passkeys.length)
+  requireFewer(passkeys.length)
   const challenge = await issueChallenge(context, 'register', credential.id)
-  return generateRegistrationOptions({
+  return (await webauthn()).generateRegistrationOptions({
     rpName: (await readIdentity(database.reads)).name,
     rpID,
     challenge: challengeBytes(challenge),
@@ -35,12 +42,13 @@ export async function startRegistration(context: SignedInContext): Promise<objec
     userName: viewer.email,
     userDisplayName: viewer.displayName,
     timeout: 300_000,
+    supportedAlgorithmIDs: algorithms,
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     excludeCredentials: passkeys.filter(({ rpId }) => rpId === rpID).map(({ credentialId }) => ({ id: credentialId })),
   })
 }
 
-function requireRoom(count: number): void {
+function requireFewer(count: number): void {
   if (count >= maxPasskeys) throw conflict(`You have ${count} passkeys, which is the maximum. Remove one first.`)
 }
 
@@ -56,7 +64,7 @@ export async function registerPasskey(context: SignedInContext, { name, credenti
   try {
     return await em.transactional(async (inner) => {
       if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
-      requireRoom(await inner.count(Passkey, { user: viewer.id }))
+      requireFewer(await inner.count(Passkey, { user: viewer.id }))
       const passkey = inner.create(Passkey, { ...created, user: inner.getReference(User, viewer.id), name, createdAt: now() })
       await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { hasSecondFactor: true })
       const summary = `${viewer.displayName} added the passkey "${name}"`
@@ -74,7 +82,15 @@ async function verifiedRegistration(context: SignedInContext, given: unknown) {
   const response = registrationShape.safeParse(given).data as RegistrationResponseJSON | undefined
   const expectedChallenge = response && (await redeemChallenge(context, 'register', context.credential.id, response))
   if (!expectedChallenge) return null
-  const verification = { response, expectedChallenge, expectedOrigin, expectedRPID, requireUserVerification: true }
+  const { verifyRegistrationResponse } = await webauthn()
+  const verification = {
+    supportedAlgorithmIDs: algorithms,
+    response,
+    expectedChallenge,
+    expectedOrigin,
+    expectedRPID,
+    requireUserVerification: true,
+  }
   // The library throws an Error for each reason.
   const { registrationInfo } = await verifyRegistrationResponse(verification).catch(() => ({ registrationInfo: undefined }))
   if (!registrationInfo) return null
@@ -137,7 +153,7 @@ export async function startProof(context: SignedInContext): Promise<object> {
   const challenge = await issueChallenge(context, 'prove', credential.id)
   const allowCredentials = passkeys.map(({ credentialId }) => ({ id: credentialId }))
   const options = { rpID, challenge: challengeBytes(challenge), userVerification: 'required', allowCredentials, timeout: 300_000 } as const
-  return generateAuthenticationOptions(options)
+  return (await webauthn()).generateAuthenticationOptions(options)
 }
 
 /**

@@ -7,8 +7,8 @@ import { visibleBelongings } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
 import { addressKey } from '../../platform/http/limits.ts'
 import { signInWithPasskey, startSignIn } from './assertion.ts'
-import { Passkey } from './entity.ts'
-import { passkeyStatus } from './factors.ts'
+import { Passkey } from '../factors/entity.ts'
+import { passkeyStatus } from '../factors/factors.ts'
 import { provePasskey, registerPasskey, removePasskey, renamePasskey, startProof, startRegistration } from './passkeys.ts'
 
 const PasskeyStatus = wordEnum('PasskeyStatus', 'Whether a passkey is accepted.', {

@@ -1,5 +1,5 @@
 import type { Loaded } from '@mikro-orm/core'
-import { type AuthenticationResponseJSON, generateAuthenticationOptions, verifyAuthenticationResponse } from '@simplewebauthn/server'
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { missingAuthentication } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import type { Viewer } from '../../platform/access/roles.ts'
@@ -10,8 +10,16 @@ import { originOf } from '../sessions/origin.ts'
 import { sendSession, startSession } from '../sessions/start.ts'
 import type { User } from '../users/entity.ts'
 import { reloadUser } from '../users/service.ts'
-import { assertionShape, challengeBytes, issueChallenge, redeemChallenge, relyingParty, requireRelyingParty } from './challenges.ts'
-import { type ChallengePurpose, Passkey } from './entity.ts'
+import {
+  assertionShape,
+  challengeBytes,
+  issueChallenge,
+  redeemChallenge,
+  relyingParty,
+  requireRelyingParty,
+  webauthn,
+} from '../factors/challenges.ts'
+import { type ChallengePurpose, Passkey } from '../factors/entity.ts'
 
 const cookieSeconds = 5 * 60
 
@@ -24,7 +32,7 @@ export async function startSignIn(context: Context): Promise<object> {
   const secret = known !== undefined && /^[\w-]{43}$/.test(known) ? known : randomText(32)
   setCookie(reply, 'passkey', config.SERVER_URL, secret, cookieSeconds)
   const challenge = challengeBytes(await issueChallenge(context, 'sign_in', sha256(secret)))
-  return generateAuthenticationOptions({ rpID, challenge, userVerification: 'required', timeout: 300_000 })
+  return (await webauthn()).generateAuthenticationOptions({ rpID, challenge, userVerification: 'required', timeout: 300_000 })
 }
 
 /**
@@ -87,6 +95,7 @@ async function verify({ credentialId, publicKey }: Passkey, { response, challeng
   // The counter is compared later, so that only a valid signature can disable a passkey.
   const credential = { id: credentialId, publicKey: Uint8Array.from(Buffer.from(publicKey, 'base64url')), counter: 0 }
   const expected = { expectedChallenge: challenge, expectedOrigin: origin, expectedRPID: id, requireUserVerification: true }
+  const { verifyAuthenticationResponse } = await webauthn()
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({ response, credential, ...expected })
     return verified ? { counter: authenticationInfo.newCounter, isBackedUp: authenticationInfo.credentialBackedUp } : null
