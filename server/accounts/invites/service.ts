@@ -8,7 +8,7 @@ import { requireRecentProof } from '../../platform/access/guards.ts'
 import { User } from '../users/entity.ts'
 import { editable, reloadUser } from '../users/service.ts'
 import { hashPassword } from '../users/hashing.ts'
-import { acceptPassword } from '../users/password.ts'
+import { acceptPassword, requirePasswordSignIn } from '../users/password.ts'
 import { Invite } from './entity.ts'
 
 /**
@@ -69,6 +69,7 @@ export async function inspectInvite(context: Context, token: string) {
  */
 export async function acceptInvite(context: Context, token: string, given: string): Promise<User> {
   const { em, ip } = context
+  requirePasswordSignIn(context)
   const invite = await liveInvite(context, token)
   const { user } = invite
   const passwordHash = await hashPassword(context, await acceptPassword(context, given, user))

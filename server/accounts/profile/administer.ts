@@ -11,7 +11,7 @@ import { revokeSessions } from '../sessions/service.ts'
 import { changeUnlessOwner, editable, replacePassword, limitLookups, reloadUser } from '../users/service.ts'
 import type { Role } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
-import { generatePassword, acceptPassword } from '../users/password.ts'
+import { generatePassword, acceptPassword, requirePasswordSignIn } from '../users/password.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { isOneself, canBecomeOwner } from '../users/policy.ts'
@@ -28,6 +28,7 @@ export async function createUser(context: SignedInContext, input: NewUser) {
   const { request, em, viewer, config, ip, now } = context
   const { email, displayName, role, mode, expiresInHours } = input
   if (role === 'admin') requireRecentProof(context)
+  if (mode === 'password') requirePasswordSignIn(context)
   const generatedPassword = mode === 'password' ? generatePassword() : null
   const passwordHash = generatedPassword && (await hashPassword(context, generatedPassword))
   const serverUrl = publicUrl(request, config.SERVER_URL)
@@ -75,7 +76,11 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
     if (changed.length === 0) return
     const willAdminister = (role ?? user.role) === 'admin'
     if (willAdminister && (user.role !== 'admin' || (isActive && !user.isActive))) requireRecentProof(context)
-    const columns = { ...(role != null && { role, hasMappedRole: false }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
+    const columns = {
+      ...(role != null && { role, hasMappedRole: false }),
+      ...(displayName != null && { displayName }),
+      ...(isActive != null && { isActive }),
+    }
     await changeUnlessOwner(inner, id, columns)
     if (isActive === false) await revokeAccess(inner, id)
     const summary = `${viewer.displayName} changed ${user.displayName}: ${changed.join(', ')}`
@@ -95,6 +100,7 @@ export async function resetPassword(context: SignedInContext, id: string, given:
   if (isOneself(context, { id }))
     throw insufficientPermissions('You cannot reset your own password here. Change it in your account settings.')
   requireRecentProof(context)
+  requirePasswordSignIn(context)
   const user = await editable(em, id)
   const generatedPassword = given == null ? generatePassword() : null
   const passwordHash = await hashPassword(context, generatedPassword ?? (await acceptPassword(context, given ?? '', user)))

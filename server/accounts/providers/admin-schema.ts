@@ -78,7 +78,7 @@ builder.mutationField('updateOidcProvider', (t) =>
 builder.mutationField('deleteOidcProvider', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('DeleteOidcProviderPayload', 'A provider that was deleted.', {
-      deletedProviderId: { type: 'ID', description: 'Global id of the provider.' },
+      deletedOidcProviderId: { type: 'ID', description: 'Global id of the provider.' },
     }),
     description:
       'Deletes a sign-in provider. Identities stay linked, and work again if it is added again. Requires a recent proof of who you are.',
@@ -87,7 +87,7 @@ builder.mutationField('deleteOidcProvider', (t) =>
     input: { name: t.input.string({ required: true, description: 'Name of the provider.' }) },
     resolve: async (_root, { input }, context) => {
       await deleteProvider(context, input.name)
-      return { deletedProviderId: encodeGlobalID('OidcProvider', input.name) }
+      return { deletedOidcProviderId: encodeGlobalID('OidcProvider', input.name) }
     },
   }),
 )

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { conflict, insufficientPermissions, notFound } from '../../errors.ts'
+import { conflict, notFound } from '../../errors.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { defaultScopes, type OidcSettings } from '../../platform/config/oidc-variables.ts'
@@ -128,9 +128,3 @@ export async function recordOutcome({ em, now, log }: Context, name: string, err
 /** Returns the latest success and failure of a provider. */
 export const loadState = ({ em }: Pick<Context, 'em'>, name: string): Promise<OidcProviderState | null> =>
   em.findOne(OidcProviderState, { name })
-
-/** @throws ApiError InsufficientPermissions if only the owner may use a password on this server. */
-export function requirePasswordSignIn({ config }: Pick<Context, 'config'>): void {
-  if (config.PASSWORD_SIGN_IN === 'owner')
-    throw insufficientPermissions('Only the owner signs in with a password on this server. Use a sign-in provider.')
-}

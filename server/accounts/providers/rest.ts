@@ -1,3 +1,4 @@
+import { invalidInput, serviceUnavailable } from '../../errors.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { acceptForms } from '../../platform/http/bodies.ts'
 import { noStore } from '../../platform/http/caching/conditional.ts'
@@ -41,10 +42,7 @@ export const providerRoutes = [
     handler: logOut,
     accept: acceptForms,
     consumes: ['application/x-www-form-urlencoded'],
-    produces: {
-      200: { description: 'The sessions have ended.' },
-      400: { description: 'The logout token is not valid.', type: 'application/json' },
-    },
+    produces: { 200: { description: 'The sessions have ended.' } },
   }),
   route('GET /api/auth/providers', '{ oidcProviders { name label signInUrl } signInSettings { passwordSignIn } }', {
     summary: 'The providers for signing in, and who may sign in with a password.',
@@ -86,7 +84,7 @@ export const providerRoutes = [
   ),
   route(
     'DELETE /api/admin/oidc-providers/:name',
-    'mutation ($input: DeleteOidcProviderInput!) { deleteOidcProvider(input: $input) { deletedProviderId } }',
+    'mutation ($input: DeleteOidcProviderInput!) { deleteOidcProvider(input: $input) { deletedOidcProviderId } }',
     { summary: 'Deletes a sign-in provider.', answer: ok },
   ),
   route(
@@ -134,8 +132,8 @@ async function logOut(context: Context): Promise<unknown> {
     await logOutByProvider(context, nameIn(context), (request.body as { logout_token?: unknown } | undefined)?.logout_token)
     return await reply.send()
   } catch (error) {
-    if (!(error instanceof LogoutRejected || error instanceof RoundFailure)) throw error
-    const message = error instanceof RoundFailure ? 'The keys of the provider cannot be read.' : error.message
-    return reply.code(400).send({ error: 'invalid_request', error_description: message })
+    if (error instanceof LogoutRejected) throw invalidInput(error.message)
+    if (error instanceof RoundFailure) throw serviceUnavailable('The keys of the provider cannot be read.')
+    throw error
   }
 }

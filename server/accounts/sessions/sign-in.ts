@@ -82,7 +82,7 @@ const wrongCode = 'wrongCode'
  */
 async function begin(context: Context, user: Account | null, attempt: Attempt): Promise<NewSession | typeof wrongCode | null> {
   const { hasher, password, origin } = attempt
-  const verified = user?.isActive ? (user.passwordHash ?? null) : null
+  const verified = user?.isActive && maySignIn(context, user) ? (user.passwordHash ?? null) : null
   const fits = await verifyPassword(hasher, password, verified)
   if (!user || !verified || !fits) return null
   const hasSecondFactor = attempt.hasSecondFactor ?? (await proveSecondFactor(context, user, attempt))
@@ -132,12 +132,20 @@ async function rejectCode(context: Context, user: Account): Promise<never> {
   throw secondFactorRequired('The code is wrong or was used already.', await factorWays(context, user.id))
 }
 
-async function rejectSignIn({ em, ip }: Context, user: Account | null): Promise<never> {
+async function rejectSignIn({ em, ip, config }: Context, user: Account | null): Promise<never> {
   const summary = 'Someone tried to sign in with a wrong e-mail address or password'
   audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary, ip })
   await em.flush()
-  throw missingAuthentication('The e-mail address or the password is wrong.')
+  throw missingAuthentication(
+    config.PASSWORD_SIGN_IN === 'all'
+      ? 'The e-mail address or the password is wrong.'
+      : 'The e-mail address or the password is wrong, or you are not the owner: everyone else signs in through a provider here.',
+  )
 }
+
+/** Whether an account may sign in with its password. */
+const maySignIn = ({ config }: Pick<Context, 'config'>, { role }: Pick<User, 'role'>): boolean =>
+  config.PASSWORD_SIGN_IN === 'all' || role === 'owner'
 
 /** Hashes the password with the current cost. Returns null if the hashing queue is full, since rehashing can wait for another sign-in. */
 function rehash(hasher: Hasher, password: string): Promise<string | null> {
