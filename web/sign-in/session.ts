@@ -114,9 +114,9 @@ export function signInAgain(redirect: unknown) {
   location.assign(login)
 }
 
-/** Signs out and reloads the page, so that no account data stays in memory. */
+/** Signs out, also at the provider that started the session, and reloads the page, so that no account data stays in memory. */
 export async function signOut() {
   if (!(await ensureSameAccount())) return
-  await client.mutation(LogoutDocument, {}).toPromise()
-  location.assign(new URL('login', document.baseURI))
+  const { data } = await client.mutation(LogoutDocument, {}).toPromise()
+  location.assign(data?.logout.endSessionUrl ?? new URL('login', document.baseURI))
 }
