@@ -186,12 +186,13 @@ describe('passkeys', () => {
     await elsewhere.getByRole('alert').getByText('The passkey was not accepted.', { exact: false }).waitFor()
   })
 
-  it('are not offered by a page that was opened at another address of the server', async () => {
+  it('are not used by a page that was opened at another address of the server', async () => {
     await using app = await consoleApp()
     const page = await openPage(app.url.replace('localhost', '127.0.0.1'), { tolerate: [/status of 403/] })
     await VirtualAuthenticator.add(page)
     await page.goto('/login')
     await passkeyButton(page).click()
-    expect(await page.getByRole('alert').textContent()).toContain('InsufficientPermissions')
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('alert').textContent()).toContain(`Open ${app.url} and try again there.`)
   })
 })

@@ -21,7 +21,7 @@ async function openLinked(app: App, role: 'member' | 'admin' = 'member') {
   await startSession(page, app.url, member.email)
   await page.goto('/settings/security')
   await page.getByRole('button', { name: 'Link Acme account', exact: true }).click()
-  await page.getByRole('row', { name: /Acme account/ }).waitFor()
+  await page.getByText('Your identity is linked and signs you in.').waitFor()
   return { member, page }
 }
 
@@ -97,7 +97,11 @@ describe('sign-in through a provider', () => {
     await page.getByRole('button', { name: 'Continue with Acme account' }).click()
     await page.getByRole('button', { name: 'Account: Ivy Invited' }).waitFor()
     await page.goto('/settings/security')
-    await page.getByRole('row', { name: /Acme account/ }).waitFor()
+    await page
+      .getByRole('region', { name: 'Linked identities' })
+      .getByRole('row', { name: /Acme account/ })
+      .last()
+      .waitFor()
     expect(await page.getByRole('heading', { name: 'Change password' }).count()).toBe(0)
   })
 
