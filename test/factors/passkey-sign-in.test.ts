@@ -48,6 +48,7 @@ const deviations: Record<string, Deviation> = {
   'another origin': { origin: 'http://localhost:8081' },
   'another origin over https': { origin: 'https://localhost:8080' },
   'a similar origin': { origin: 'http://localhost:8080.evil.example' },
+  'a frame in a page of another site': { crossOrigin: true },
   'another domain': { rpId: 'evil.example' },
   'a missing user verification': { userVerified: false },
   'a challenge that was never issued': { challenge: 'A'.repeat(43) },

@@ -42,6 +42,7 @@ it('adds, lists, renames and removes passkeys', async () => {
 
 const deviations: Record<string, Deviation> = {
   'another origin': { origin: 'https://localhost:8080' },
+  'a frame in a page of another site': { crossOrigin: true },
   'another domain': { rpId: 'evil.example' },
   'a missing user verification': { userVerified: false },
   'another challenge': { challenge: 'B'.repeat(43) },

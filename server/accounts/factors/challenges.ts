@@ -57,7 +57,8 @@ export async function redeemChallenge(
   return redeemed === 1 ? challenge : null
 }
 
-const clientData = z.object({ challenge: z.string().length(43) })
+/** No page of this server runs in a frame of another site. */
+const clientData = z.object({ challenge: z.string().length(43), crossOrigin: z.literal(false).optional() })
 
 function challengeIn(clientDataJson: string): string | null {
   try {
