@@ -85,6 +85,7 @@ export default defineConfig({
       [
         '^/(api|graphql|documentation|raw|images|thumbnails)(/|\\?|$)',
         '^/oauth/(?!consent)',
+        '^/auth/',
         '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$',
       ].map((path) => [
         path,

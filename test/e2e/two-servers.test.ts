@@ -29,7 +29,7 @@ it.each([
   await page.getByRole('button', { name: /^Account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page
-    .getByRole('button', { name: 'Sign in' })
+    .getByRole('button', { name: 'Sign in', exact: true })
     .or(page.getByRole('link', { name: 'Sign in' }))
     .first()
     .waitFor()

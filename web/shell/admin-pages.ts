@@ -38,6 +38,12 @@ const groups: AdminGroup[] = [
         icon: 'i-lucide-building-2',
         text: 'Teams and companies that own packages.',
       },
+      {
+        label: 'Sign-in',
+        to: { name: 'admin-sign-in' },
+        icon: 'i-lucide-log-in',
+        text: 'Providers for company sign-in, and second factors.',
+      },
     ],
   },
   {
