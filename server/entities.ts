@@ -24,7 +24,7 @@ import { RenderedText } from './registry/markdown/entity.ts'
 import { PackageLike } from './registry/likes/entity.ts'
 import { DeletedPackage, DeletedPackageVersion } from './registry/restoration/entity.ts'
 import { ConfusableName, ReservedName } from './registry/names/entity.ts'
-import { AuthorizationRequest } from './accounts/oauth/entity.ts'
+import { AuthorizationRequest, DeviceRequest } from './accounts/oauth/entity.ts'
 import { PublisherClaim } from './registry/publishers/entity.ts'
 import { DomainCheck } from './registry/publishers/entity.ts'
 import { Publisher, PublisherMember } from './registry/publishers/entity.ts'
@@ -57,6 +57,7 @@ export const entities = [
   Upload,
   Invite,
   AuthorizationRequest,
+  DeviceRequest,
   Avatar,
   Publisher,
   PublisherMember,

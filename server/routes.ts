@@ -25,6 +25,7 @@ import { publisherRoutes } from './registry/publishers/rest.ts'
 import { scoringAdminRoutes, scoreRoutes } from './analysis/scoring/rest.ts'
 import { searchRoutes } from './registry/search/rest.ts'
 import { sdkRoutes } from './analysis/sdks/rest.ts'
+import { serviceAccountRoutes } from './registry/service-accounts/rest.ts'
 import { sessionRoutes } from './accounts/sessions/rest.ts'
 import { setupRoutes } from './accounts/setup/rest.ts'
 import { statsRoutes } from './operations/stats/rest.ts'
@@ -45,7 +46,8 @@ const routeGroups: readonly RouteGroup[] = [
     routes: [...sessionRoutes, ...userRoutes, ...inviteRoutes],
   },
   { tag: 'Tokens', description: 'Personal access tokens.', routes: tokenRoutes },
-  { tag: 'OAuth', description: 'Sign-in for command-line clients: authorization codes with PKCE.', routes: oauthRoutes },
+  { tag: 'Service accounts', description: 'Accounts of programs, and their tokens.', routes: serviceAccountRoutes },
+  { tag: 'OAuth', description: 'Sign-in for command-line clients and devices, and revocation of tokens.', routes: oauthRoutes },
   { tag: 'Audit log', description: 'Audit log of security-relevant events, for administrators.', routes: auditRoutes },
   {
     tag: 'Packages',

@@ -12,6 +12,7 @@ export type AuditKind =
   | `token.${'created' | 'rotated' | 'revoked' | 'reuse_detected'}`
   | 'session.revoked'
   | 'oauth.approved'
+  | `service_account.${'created' | 'updated' | 'deleted'}`
   | 'owner.transferred'
   | `package.${'created' | 'deleted' | 'options_updated' | 'uploader_added' | 'uploader_removed' | 'publisher_changed' | 'visibility_changed' | 'scored' | 'score_failed' | 'docs_generated'}`
   | `package.version_${'published' | 'retracted' | 'unretracted' | 'deleted' | 'restored'}`

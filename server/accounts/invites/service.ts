@@ -6,16 +6,16 @@ import { conflict, notFound } from '../../errors.ts'
 import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { User } from '../users/entity.ts'
-import { editable, reloadUser } from '../users/service.ts'
+import { editable, reloadUser, requirePerson } from '../users/service.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { acceptPassword } from '../users/password.ts'
 import { Invite } from './entity.ts'
 
 /**
- * The users who can be invited again and can accept: those without a password who are not disabled. Accepting requires the invitation's token, not
+ * The people who can be invited again and can accept: those without a password who are not disabled. Accepting requires the invitation's token, not
  * a sign-in.
  */
-const waitsForAcceptance = { isActive: true, passwordHash: null }
+const waitsForAcceptance = { kind: 'person', isActive: true, passwordHash: null } as const
 
 const hourMs = 3_600_000
 
@@ -33,7 +33,7 @@ export async function issueInvite(em: EntityManager, { actor, user, hours, serve
 
 /**
  * Invites a user again who has not accepted yet.
- * @throws ApiError NotFound; Conflict when the user has accepted or is disabled; InsufficientPermissions for the owner, and for inviting an
+ * @throws ApiError NotFound; Conflict when the user has accepted or is disabled, or is a service account; InsufficientPermissions for the owner, and for inviting an
  * administrator in a session without a recent password confirmation.
  */
 export async function reinvite(context: SignedInContext, id: string, hours: number) {
@@ -42,6 +42,7 @@ export async function reinvite(context: SignedInContext, id: string, hours: numb
     // Locks the user if the invitation is pending, so that concurrent acceptances, deactivations and invitations wait.
     const waiting = await inner.nativeUpdate(User, { id, ...waitsForAcceptance }, { isActive: true })
     const user = await editable(inner, id)
+    requirePerson(user)
     if (!waiting)
       throw conflict(
         `${user.displayName} ${user.isActive ? 'already has an account. Reset the password instead.' : 'is disabled. Activate the account first.'}`,

@@ -4,7 +4,7 @@ import { connectionOf, payload, wordEnum } from '../../platform/graphql/payload.
 import { connectionOrders } from '../../platform/graphql/types.ts'
 import { createUser, resetPassword, updateUser, transferOwnership } from './administer.ts'
 import { displayName, email, inviteHours, emailKey } from '../users/input.ts'
-import { assignableRoles, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
+import { assignableRoles, UserKindEnum, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
 import { loadUser } from '../users/service.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
@@ -123,6 +123,7 @@ builder.queryField('users', (t) =>
         }),
         query: t.arg.string({ description: 'Part of the e-mail address or name, case-insensitive.', ...partOfText }),
         searchIn: t.arg({ type: UserSearchField, description: 'The only field that `query` searches. Default: both.' }),
+        kinds: t.arg({ type: [UserKindEnum], defaultValue: ['person'], description: 'Kinds of accounts to list.' }),
         role: t.arg({ type: RoleEnum, description: 'Only users with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
         idleSince: t.arg({

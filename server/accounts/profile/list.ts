@@ -2,11 +2,13 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, beyond, type PageArguments, pageByKey, type Sort } from '../../platform/graphql/connections.ts'
 import { containing, containingAsTyped } from '../../platform/db/statements.ts'
-import type { Role } from '../../platform/access/roles.ts'
+import type { Role, UserKind } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
 import { email as address, emailKey } from '../users/input.ts'
 
 type UserFilter = {
+  /** Kinds of accounts; people if omitted. */
+  kinds?: readonly UserKind[] | null | undefined
   email?: string | null | undefined
   /** Part of the e-mail address or name of a user, or of one of them. */
   query?: string | null | undefined
@@ -41,16 +43,16 @@ export function listUsers(em: EntityManager, filter: UserFilter, { by, direction
 /** Returns the stored spelling of a whole e-mail address. Other texts stay as they are. */
 const spellingOf = (text: string): string => (address.safeParse(text).success ? emailKey(text) : text)
 
-function conditions({ email, query, searchIn, role, status, idleSince }: UserFilter): FilterQuery<User> {
-  const all: FilterQuery<User>[] = []
+function conditions({ kinds, email, query, searchIn, role, status, idleSince }: UserFilter): FilterQuery<User> {
+  const all: FilterQuery<User>[] = [{ kind: { $in: [...(kinds ?? ['person'])] } }]
   if (email) all.push(containsText(email, 'email'))
   if (query) all.push(containsText(query, searchIn))
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })
-  if (status === 'invited') all.push({ isActive: true, passwordHash: null })
-  if (status === 'active') all.push({ isActive: true, passwordHash: { $ne: null } })
+  if (status === 'invited') all.push({ isActive: true, kind: 'person', passwordHash: null })
+  if (status === 'active') all.push({ isActive: true, $or: [{ kind: 'service' }, { passwordHash: { $ne: null } }] })
   if (idleSince) all.push({ createdAt: { $lt: idleSince }, $or: [{ lastLoginAt: null }, { lastLoginAt: { $lt: idleSince } }] })
-  return all.length ? { $and: all } : {}
+  return { $and: all }
 }
 
 function containsText(text: string, field: 'email' | 'name' | null | undefined): FilterQuery<User> {

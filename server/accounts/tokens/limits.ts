@@ -37,15 +37,20 @@ export const actionsInput = z.array(z.string()).min(1, 'must contain at least on
  * @throws ApiError InvalidInput for an empty list, and for scopes and limits that contradict each other; InsufficientPermissions for the scope admin in
  * a session without recent proof.
  */
-export function scopesOfToken(context: SignedInContext, wanted: readonly Scope[] | null | undefined, limits: LimitsInput): Scope[] {
-  const { viewer, credential } = context
+export function scopesOfToken(
+  context: SignedInContext,
+  wanted: readonly Scope[] | null | undefined,
+  limits: LimitsInput,
+  { role }: { role: Role } = context.viewer,
+): Scope[] {
+  const { credential } = context
   if (wanted?.includes('admin') && (limits.actions || limits.packages))
     throw invalidInput('scopes: admin cannot be combined with actions or packages.', 'scopes')
   const isReadOnly = limits.actions?.every((action) => action === 'read')
-  const granted = grantableScopes(isReadOnly ? ['read'] : (wanted ?? ['read', 'write']), viewer.role, credential)
+  const granted = grantableScopes(isReadOnly ? ['read'] : (wanted ?? ['read', 'write']), role, credential)
   if (wanted?.length === 0 || granted.length === 0) throw invalidInput('scopes: must contain at least one of read, write, admin.', 'scopes')
   const denied = limits.actions?.find((action) => !actionsOf(granted).includes(action))
-  if (denied) throw invalidInput(`actions: ${denied} needs the scope write, which ${reason(wanted, viewer.role)}.`, 'actions')
+  if (denied) throw invalidInput(`actions: ${denied} needs the scope write, which ${reason(wanted, role)}.`, 'actions')
   if (needsProof(granted)) requireRecentProof(context)
   return granted
 }

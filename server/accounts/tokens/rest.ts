@@ -1,7 +1,8 @@
 import { ofViewer } from '../users/refs.ts'
 import { ok, route } from '../../platform/rest/route.ts'
 
-const tokenFields = 'id: uuid name prefix scopes packages @omitNull actions @omitNull addresses @omitNull createdAt expiresAt'
+/** The fields of a token in REST responses. */
+export const tokenFields = 'id: uuid name prefix scopes packages @omitNull actions @omitNull addresses @omitNull createdAt expiresAt'
 
 export const tokenRoutes = [
   route(

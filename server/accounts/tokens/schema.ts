@@ -17,7 +17,7 @@ import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 
 const lifetimeDays = z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish()
 
-const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },

@@ -57,6 +57,11 @@ export async function editable(em: EntityManager, id: string): Promise<Loaded<Us
   return user
 }
 
+/** Throws Conflict for a service account, which has no password, invitation or sessions, and is managed by its own operations. */
+export function requirePerson({ kind, displayName }: Pick<User, 'kind' | 'displayName'>): void {
+  if (kind === 'service') throw conflict(`${displayName} is a service account. Manage it where service accounts are managed.`)
+}
+
 const untouchableOwner = () => insufficientPermissions('The owner cannot be changed here. Transfer the ownership first.')
 
 /**

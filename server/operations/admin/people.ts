@@ -9,7 +9,7 @@ import { Invite } from '../../accounts/invites/entity.ts'
 import { type Role, roles } from '../../platform/access/roles.ts'
 import { revokeSessions } from '../../accounts/sessions/service.ts'
 import { SetupCode } from '../../accounts/setup/entity.ts'
-import { changeUnlessOwner } from '../../accounts/users/service.ts'
+import { changeUnlessOwner, requirePerson } from '../../accounts/users/service.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { generatePassword } from '../../accounts/users/password.ts'
 import { hashPassword } from '../../accounts/users/hashing.ts'
@@ -96,11 +96,12 @@ export async function setActive({ em }: Operation, email: string | undefined, is
   return { text: `${user.email} is now ${state}.`, data }
 }
 
-/** Changes a role to any but owner. Throws NotFound, InvalidInput, or InsufficientPermissions for the account of the owner. */
+/** Changes a role to any but owner. Throws NotFound, InvalidInput, Conflict for a service account, or InsufficientPermissions for the owner. */
 export async function changeRole({ em }: Operation, email: string | undefined, wanted = ''): Promise<Outcome> {
   const role = roleIn(wanted)
   if (role === 'owner') throw invalidInput(`To transfer the ownership: ${adminCommand} make-owner <email>`)
   const user = await person(em, email)
+  requirePerson(user)
   const data = { email: user.email, role, changed: user.role !== role }
   if (!data.changed) return { text: `${user.email} already has the role ${role}.`, data }
   await em.transactional(async (inner) => {
@@ -123,9 +124,10 @@ function parsed(shape: typeof address, text: string | undefined, what: string): 
   return result.data
 }
 
-/** Sets a one-time password, also for the owner, and ends the account's sessions but not its tokens. Throws NotFound. */
+/** Sets a one-time password, also for the owner, and ends the account's sessions but not its tokens. Throws NotFound; Conflict for a service account. */
 export async function resetPasswordByEmail({ em, config }: Operation, email = ''): Promise<Outcome> {
   const user = await person(em, email)
+  requirePerson(user)
   const password = generatePassword()
   const passwordHash = await hashPassword({ config, state: {}, ip: 'operator' }, password)
   await em.transactional(async (inner) => {
@@ -144,6 +146,7 @@ export async function resetPasswordByEmail({ em, config }: Operation, email = ''
 /** Makes an account the owner, and the previous owner an administrator. Throws NotFound; Conflict if it cannot sign in. */
 export async function makeOwner({ em }: Operation, email = ''): Promise<string> {
   const user = await person(em, email)
+  requirePerson(user)
   if (user.role === 'owner') return `${user.email} is already the owner.`
   if (!user.isActive) throw conflict(`${user.email} is disabled. Enable the account first: ${adminCommand} enable-user ${user.email}`)
   if (!user.passwordHash) throw conflict(`${user.email} has no password yet. Give one first: ${adminCommand} reset-password ${user.email}`)

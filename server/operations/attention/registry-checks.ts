@@ -96,6 +96,7 @@ export const checkInvitations: AttentionCheck = async (watched) => {
     db
       .selectFrom('users')
       .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('kind', '=', 'person')
       .where('password_hash', 'is', null)
       .where('is_active', '=', true),
   )

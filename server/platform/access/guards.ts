@@ -33,6 +33,8 @@ export function missingAccess(context: Context, failure: AuthFailure): ApiError 
     return insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
   }
   const lacking = lackingScope(failure)
+  if (lacking === 'ownAccount' && viewer.kind === 'service')
+    return insufficientPermissions('A service account cannot do this: its administrators manage the account and its tokens.')
   if (lacking === 'owner') return insufficientPermissions('Only the owner of this server may do this.')
   if (lacking === 'session') return insufficientPermissions('This needs a signed-in browser session, not an access token.')
   if (lacking && credential.kind === 'token') {

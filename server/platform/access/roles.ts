@@ -104,9 +104,14 @@ export const adviceForAdmin = ({ viewer, scopes }: Actor): string =>
     ? ' As an administrator, you need an access token with the scope "admin" for this.'
     : ''
 
-/** Returns whether the caller may see and change their own sessions, tokens and history: with a session, or a token with the scope `write`. */
-export const mayChangeOwnAccount = ({ credential, scopes }: { credential: Credential | null; scopes: ReadonlySet<Scope> }): boolean =>
-  credential?.kind === 'session' || scopes.has('write')
+/**
+ * Returns whether the caller may see and change their own sessions, tokens and history: with a session, or a token with the scope `write`. Service
+ * accounts are managed by others.
+ */
+export const mayChangeOwnAccount = ({ viewer, credential, scopes }: Caller): boolean =>
+  viewer?.kind === 'person' && (credential?.kind === 'session' || scopes.has('write'))
+
+type Caller = { viewer: Pick<Viewer, 'kind'> | null; credential: Credential | null; scopes: ReadonlySet<Scope> }
 
 /** Returns whether the caller must choose a new password first. Tokens are not affected. */
 export const passwordIsDue = ({ viewer, credential }: { viewer: Viewer | null; credential: Credential | null }): boolean =>

@@ -31,6 +31,7 @@ const limits = {
   setupVerify: { points: 5, duration: minutes(15) },
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
+  devicePoll: { points: 1200, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
   // per account to sign in to: one bucket for each known device, one for known address ranges, and one for all other clients
   loginFailures: { points: 50, duration: minutes(60) },
@@ -38,6 +39,8 @@ const limits = {
   wrongPassword: { points: 5, duration: minutes(15) },
   domainVerification: { points: 30, duration: minutes(15) },
   emailLookup: { points: 20, duration: minutes(60) },
+  // per account and per client address: wrong codes of devices
+  userCode: { points: 20, duration: minutes(15) },
   // per account, or per client address if not signed in
   graphql: { points: 600, duration: minutes(1) },
   imageFetch: { points: 300, duration: minutes(1) },

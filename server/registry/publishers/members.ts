@@ -4,7 +4,7 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { invalidInput, notFound } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { emailKey } from '../../accounts/users/input.ts'
-import { limitLookups } from '../../accounts/users/service.ts'
+import { limitLookups, requirePerson } from '../../accounts/users/service.ts'
 import { type Publisher, PublisherMember, type PublisherRole } from './entity.ts'
 import { canAdministerPublisher, canRemoveMember } from './policy.ts'
 import { changePublisher, record } from './service.ts'
@@ -15,12 +15,13 @@ export type PersonKey = { id: string } | { email: string }
 
 /**
  * Adds a user to a publisher, or changes the role of a member.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput if no admin would remain; RateLimitExceeded after too many unknown addresses.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict for a service account; InvalidInput if no admin would remain; RateLimitExceeded after too many unknown addresses.
  */
 export async function setMember(context: SignedInContext, id: string, person: PersonKey, role: PublisherRole): Promise<Membership> {
   const change = () =>
     changePublisher(context, id, canAdministerPublisher, async (em, publisher) => {
       const user = await findPerson(em, person)
+      requirePerson(user)
       const member = await em.findOne(PublisherMember, { publisher, user })
       if (!member) {
         const added = em.create(PublisherMember, { publisher, user, role, createdAt: context.now() })
@@ -42,7 +43,7 @@ export async function setMember(context: SignedInContext, id: string, person: Pe
 
 /**
  * Removes a member from a publisher. Members can always remove themselves.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput if no admin would remain.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict for a service account; InvalidInput if no admin would remain.
  */
 export function removeMember(context: SignedInContext, id: string, userId: string): Promise<Publisher> {
   const leaves = userId === context.viewer.id
@@ -50,6 +51,7 @@ export function removeMember(context: SignedInContext, id: string, userId: strin
     const member = await em.findOne(PublisherMember, { publisher, user: userId }, { populate: ['user.passwordHash'] })
     if (!member) throw notFound(`${leaves ? 'You are' : 'This person is'} not a member of ${id}.`)
     const user = member.user as User
+    requirePerson(user)
     if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
     record(em, context, publisher, 'member_removed', leaves ? `left ${id}` : `removed ${user.displayName} from ${id}`, user)
     em.remove(member)
@@ -69,7 +71,7 @@ const unknownUser = (person: PersonKey) =>
 
 /** Throws InvalidInput unless another admin remains, who must be able to sign in if the leaving admin can. */
 async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {
-  const where = { publisher, role: 'admin', user: { id: { $ne: leaving.id } } } as const
+  const where = { publisher, role: 'admin', user: { id: { $ne: leaving.id }, kind: 'person' } } as const
   const others = await em.find(PublisherMember, where, { populate: ['user.passwordHash'] })
   if (others.length > 0 && (!canSignIn(leaving) || others.some(({ user }) => canSignIn(user)))) return
   throw invalidInput(

@@ -78,7 +78,7 @@ const changeable = [
 
 /**
  * Deletes a publisher and its memberships. Requires a server admin.
- * @throws ApiError NotFound; Conflict, listing packages, while the publisher owns any.
+ * @throws ApiError NotFound; Conflict, listing them, while the publisher owns packages or has service accounts.
  */
 export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
   return changePublisher(context, id, canDeletePublisher, async (em, publisher) => {
@@ -89,9 +89,17 @@ export function deletePublisher(context: SignedInContext, id: string): Promise<v
         .map(({ name }) => name)
         .join(', ') + (owned.length > 10 ? ' and more' : '')
     if (owned.length) throw conflict(`${id} owns ${names}. Transfer them to another publisher or remove them from this one first.`)
+    await rejectWithServiceAccounts(em, id)
     record(em, context, publisher, 'deleted', `deleted the publisher ${id}`)
     em.remove(publisher)
   })
+}
+
+/** Service accounts belong to their publisher by their membership, so it must not be deleted under them. */
+async function rejectWithServiceAccounts(em: EntityManager, id: string): Promise<void> {
+  const members = await em.find(PublisherMember, { publisher: id, user: { kind: 'service' } }, { populate: ['user'], limit: 10 })
+  const names = members.map(({ user }) => (user as User).displayName).join(', ')
+  if (members.length) throw conflict(`${id} has service accounts: ${names}. Delete them first.`)
 }
 
 /** Writes an audit entry for a change to a publisher or its members. */

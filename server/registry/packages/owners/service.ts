@@ -91,9 +91,10 @@ async function personOf(em: EntityManager, email: string): Promise<User> {
 const unknownUser = (email: string) => notFound(`There is no user with the e-mail address ${email}. Ask an administrator to invite them.`)
 
 /** Throws Conflict unless the account can publish at present. Uploaders keep their rights if the account changes later. */
-function requireCanPublish({ displayName, isActive, passwordHash, role }: User): void {
+function requireCanPublish({ displayName, kind, isActive, passwordHash, role }: User): void {
   if (!isActive) throw conflict(`The account of ${displayName} is disabled. Ask an administrator to activate it first.`)
-  if (passwordHash === null) throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)
+  if (passwordHash === null && kind === 'person')
+    throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)
   if (!allowedScopes(role).includes('write'))
     throw conflict(`${displayName} has the role ${role}, which cannot publish. Ask an administrator to make them a member first.`)
 }
