@@ -34,6 +34,7 @@ import { Session, SignInOrigin } from './accounts/sessions/entity.ts'
 import { ServerSetting } from './platform/settings/entity.ts'
 import { SetupCode } from './accounts/setup/entity.ts'
 import { AccessToken, JobToken } from './accounts/tokens/entity.ts'
+import { CiJob, CiJobRule, TokenIssuer, TrustedPublisher, VersionProvenance } from './registry/trusted-publishing/entity.ts'
 import { Upload } from './registry/uploads/entity.ts'
 import { PackageWatch } from './registry/watching/entity.ts'
 import { Avatar, User } from './accounts/users/entity.ts'
@@ -54,6 +55,11 @@ export const entities = [
   VersionDocument,
   VersionDocs,
   PackageUploader,
+  TokenIssuer,
+  TrustedPublisher,
+  CiJob,
+  CiJobRule,
+  VersionProvenance,
   Upload,
   Invite,
   AuthorizationRequest,

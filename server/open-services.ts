@@ -21,6 +21,7 @@ import { watchStatements } from './platform/tracing/statements.ts'
 import { removeStaleProxies } from './platform/sandbox/proxy.ts'
 import { makeJobFolder, sweepJobFolders } from './platform/sandbox/job-folder.ts'
 import { maxConcurrency } from './platform/settings/scoring.ts'
+import { identifyCiJob } from './registry/trusted-publishing/identify.ts'
 import type { Services } from './services.ts'
 import { joinStore, rejectForeignStore, rejectNewDatabaseForArchives } from './platform/store/identity.ts'
 import { isStoreMissing, openBlobs, openDocs } from './platform/store/open.ts'
@@ -54,6 +55,7 @@ export async function openServices(config: Config, log: Log, options: Options = 
     docs,
     analyzer,
     afterPackageChange,
+    identifyCiJob,
     jobHandlers,
     afterJobCancelled,
     keys,

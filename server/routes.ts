@@ -30,6 +30,7 @@ import { sessionRoutes } from './accounts/sessions/rest.ts'
 import { setupRoutes } from './accounts/setup/rest.ts'
 import { statsRoutes } from './operations/stats/rest.ts'
 import { tokenRoutes } from './accounts/tokens/rest.ts'
+import { trustedPublishingRoutes } from './registry/trusted-publishing/rest.ts'
 import { uploadRoutes } from './registry/uploads/rest.ts'
 import { userRoutes } from './accounts/profile/rest.ts'
 import { visibilityRoutes } from './registry/visibility/rest.ts'
@@ -55,6 +56,7 @@ const routeGroups: readonly RouteGroup[] = [
     routes: [...packageBinaries, ...archiveBinaries, ...fileBinaries, ...imageBinaries, ...packageRoutes],
   },
   { tag: 'Publishing', description: 'Upload endpoints for package clients.', routes: uploadRoutes },
+  { tag: 'Trusted publishing', description: 'CI systems whose jobs publish without a stored secret.', routes: trustedPublishingRoutes },
   {
     tag: 'Package administration',
     description: 'Deletion of packages, and reserved names.',

@@ -32,6 +32,9 @@ import './registry/mirror/package-schema.ts'
 import './registry/mirror/policies/schema.ts'
 import './registry/mirror/policies/decision-schema.ts'
 import './registry/uploads/schema.ts'
+import './registry/trusted-publishing/issuer-schema.ts'
+import './registry/trusted-publishing/schema.ts'
+import './registry/trusted-publishing/change-schema.ts'
 import './registry/search/schema.ts'
 import './registry/downloads/schema.ts'
 import './registry/likes/schema.ts'
@@ -85,13 +88,14 @@ const failures: Partial<Record<ErrorCode, string>> = {
     rebuildSdk refreshMirroredPackage regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePublisherMember removeSdk
     removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken rotateToken revokeUserSession revokeUserSessions
     revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
-    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
+    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory
+    addTrustedPublisher updateTrustedPublisher removeTrustedPublisher updateTokenIssuer refreshTokenIssuer deleteTokenIssuer`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
   Conflict: `rotateToken acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
     deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
     scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies
-    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage`,
+    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage addTrustedPublisher createTokenIssuer`,
   RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
     createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',

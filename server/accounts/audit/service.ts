@@ -18,6 +18,8 @@ export type AuditKind =
   | `package.version_${'published' | 'retracted' | 'unretracted' | 'deleted' | 'restored'}`
   | `package.${'restored' | 'name_approved' | 'name_rejected' | 'name_freed'}`
   | `publisher.${'created' | 'verified' | 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'}`
+  | `trusted_publisher.${'added' | 'changed' | 'removed'}`
+  | `token_issuer.${'added' | 'changed' | 'removed'}`
   | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'mirror_policies_updated' | 'sdk_installed' | 'sdk_removed' | 'job_cancelled' | 'audit_entries_deleted'}`
 
 export type AuditEvent = {

@@ -9,8 +9,20 @@ import type { Scope, Credential, Viewer } from './roles.ts'
 import { limitsOf } from './token-limits.ts'
 import { isJobSecret, isSecret, parseBearerSecret } from './token-secret.ts'
 import { splitArchiveName } from '../pub/package-name.ts'
+import { ApiError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
+
+declare module '../../services.ts' {
+  interface Services {
+    /** Identifies a job of a CI system by its OpenID Connect token. @throws ApiError with the reason if the token is not accepted. */
+    identifyCiJob: (services: Services, token: string, hash: string) => Promise<Identity>
+  }
+}
+
+/** Why the token of a request is not accepted, if there is more to say than that it is invalid. */
+export const tokenRejections = new WeakMap<FastifyRequest, ApiError>()
 
 const userColumns = [
   ...(['u.id as user_id', 'u.email', 'u.display_name', 'u.kind', 'u.role', 'u.is_active', 'u.must_change_password'] as const),
@@ -43,20 +55,17 @@ export const sessionLifetimes = { idleMs: 7 * 86_400_000, totalMs: 30 * 86_400_0
  * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read; two reads for a secret
  * before the last rotation, and two of each for a session while JWT_SECRET_PREVIOUS is set. If a request has an Authorization header, its cookie is ignored.
  */
-export async function authenticate(
-  request: FastifyRequest,
-  reads: Reads,
-  keys: Keys,
-  serverUrl: string,
-  now: Date,
-): Promise<Identity | null> {
+export async function authenticate(request: FastifyRequest, services: Services, now: Date): Promise<Identity | null> {
+  const { database, keys, config } = services
+  const { reads } = database
   const { authorization } = request.headers
   if (authorization !== undefined) {
     const token = tokenIn(request.socket, authorization)
     if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
+    if (token?.jwt !== undefined) return identifyCiJob(request, services, token.jwt, token.hash)
     return token && byToken((await reads.recall(tokenOf, token.hash)) ?? (await readRotated(reads, token.hash, now)), now)
   }
-  const cookie = readCookie(request, 'session', serverUrl)
+  const cookie = readCookie(request, 'session', config.SERVER_URL)
   return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
 }
 
@@ -81,7 +90,18 @@ async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<Se
   return undefined
 }
 
-type Token = { hash: string; isOfJob: boolean }
+async function identifyCiJob(request: FastifyRequest, services: Services, token: string, hash: string): Promise<Identity | null> {
+  try {
+    return await services.identifyCiJob(services, token, hash)
+  } catch (error) {
+    // Endpoints that accept any credential ignore it.
+    if (!(error instanceof ApiError) || error.status >= 500) throw error
+    tokenRejections.set(request, error)
+    return null
+  }
+}
+
+type Token = { hash: string; isOfJob: boolean; jwt?: string }
 
 /** Returns the token in an Authorization header, or null. The result is cached per connection, since clients repeat the header. */
 function tokenIn(socket: Socket, authorization: string): Token | null {
@@ -89,7 +109,8 @@ function tokenIn(socket: Socket, authorization: string): Token | null {
   if (latest?.authorization === authorization) return latest.token
   const secret = parseBearerSecret(authorization)
   const isOfJob = isJobSecret(secret)
-  const token = isOfJob || isSecret(secret) ? { hash: sha256(secret), isOfJob } : null
+  const jwt = secret.startsWith('eyJ') ? { jwt: secret } : undefined
+  const token = isOfJob || jwt || isSecret(secret) ? { hash: sha256(secret), isOfJob, ...jwt } : null
   latestTokens.set(socket, { authorization, token })
   return token
 }

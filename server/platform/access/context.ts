@@ -79,8 +79,7 @@ export async function renewContext(services: Services, { request, reply }: Conte
   return contextOf(services, request, reply, await identify(services, request, services.now()))
 }
 
-const identify = ({ database, keys, config }: Services, request: FastifyRequest, now: Date) =>
-  authenticate(request, database.reads, keys, config.SERVER_URL, now)
+const identify = (services: Services, request: FastifyRequest, now: Date) => authenticate(request, services, now)
 
 function contextOf(services: Services, request: FastifyRequest, reply: FastifyReply, identity: Identity | null): Context {
   if (identity) requireAllowedUse(services, request, identity.credential)

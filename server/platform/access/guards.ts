@@ -1,4 +1,5 @@
 import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
+import { tokenRejections } from './authenticate.ts'
 import type { Scope } from './roles.ts'
 import { type Context, isSignedIn, type SignedInContext } from './context.ts'
 import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
@@ -56,6 +57,8 @@ export function unauthenticated(
   { request, config }: Pick<Context, 'request' | 'config'>,
   isMissing = request.headers.authorization === undefined,
 ): ApiError {
+  const rejection = tokenRejections.get(request)
+  if (rejection) return rejection
   const hosted = hostedUrl(request, config.SERVER_URL)
   if (isMissing && request.routeOptions.config.isArchive && isPackageClient(request))
     return insufficientPermissions(`This registry is at ${hosted}. Use that address.`)

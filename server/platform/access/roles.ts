@@ -57,6 +57,8 @@ export type Viewer = {
   avatarTag?: string | null | undefined
   /** True for a job of the server whose result is public, so that it sees public packages only. */
   seesOnlyPublic?: boolean
+  /** True for a job of a CI system, which has no account: the id is that of its token (see registry/trusted-publishing). */
+  isCiJob?: true
 }
 
 /** The credential of the request. */

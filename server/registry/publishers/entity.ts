@@ -14,6 +14,8 @@ export const Publisher = defineEntity({
     websiteUrl: p.text().nullable(),
     contactEmail: p.string().length(254).nullable(),
     isVerified: p.boolean().default(false),
+    /** Whether people can publish packages of the publisher. Otherwise only jobs of trusted publishers can. */
+    allowsManualPublishing: p.boolean().default(true),
   },
 })
 export type Publisher = InferEntity<typeof Publisher>

@@ -16,8 +16,13 @@ export type PublisherDetails = {
   description?: string | null | undefined
   websiteUrl?: string | null | undefined
   contactEmail?: string | null | undefined
+  allowsManualPublishing?: boolean | null | undefined
 }
-export type NewPublisher = Omit<PublisherDetails, 'displayName'> & { id: string; displayName: string; isVerified?: boolean }
+export type NewPublisher = Omit<PublisherDetails, 'displayName' | 'allowsManualPublishing'> & {
+  id: string
+  displayName: string
+  isVerified?: boolean
+}
 
 /**
  * Creates a publisher with the caller as its first admin. `complete` can write more in the same transaction.
@@ -58,11 +63,12 @@ export const idTaken = (id: string) => conflict(`The publisher ${id} already exi
 export function updatePublisher(context: SignedInContext, id: string, details: PublisherDetails): Promise<Publisher> {
   return changePublisher(context, id, canAdministerPublisher, async (em, publisher) => {
     const before = { ...publisher }
-    const { displayName, description, websiteUrl, contactEmail } = details
+    const { displayName, description, websiteUrl, contactEmail, allowsManualPublishing } = details
     if (displayName != null) publisher.displayName = displayName
     if (description !== undefined) publisher.description = description ?? ''
     if (websiteUrl !== undefined) publisher.websiteUrl = websiteUrl
     if (contactEmail !== undefined) publisher.contactEmail = contactEmail
+    if (allowsManualPublishing != null) publisher.allowsManualPublishing = allowsManualPublishing
     const changed = changeable.filter(([field]) => (before[field] ?? null) !== (publisher[field] ?? null))
     if (changed.length) record(em, context, publisher, 'updated', `changed ${changed.map(([, word]) => word).join(', ')} of ${id}`)
     return publisher
@@ -74,6 +80,7 @@ const changeable = [
   ['description', 'description'],
   ['websiteUrl', 'website'],
   ['contactEmail', 'contact address'],
+  ['allowsManualPublishing', 'manual publishing'],
 ] as const
 
 /**
