@@ -90,6 +90,7 @@ export const pages: Page[] = [
   { path: '/invite/:token', name: 'invite', module: 'sign-in/invite-page.vue', meta: { open: true } },
   { path: '/welcome', name: 'welcome', module: 'sign-in/welcome-page.vue' },
   { path: '/oauth/consent', name: 'consent', module: 'sign-in/consent-page.vue' },
+  { path: '/device', name: 'device', module: 'sign-in/device-page.vue' },
   { path: '/graphql', name: 'explorer', module: 'explorer/explorer-page.vue', meta: { open: true } },
   { path: '/privacy', name: 'privacy', module: 'legal/legal-page.vue', props: { kind: 'PRIVACY' }, meta: { open: true, always: true } },
   { path: '/terms', name: 'terms', module: 'legal/legal-page.vue', props: { kind: 'TERMS' }, meta: { open: true, always: true } },
