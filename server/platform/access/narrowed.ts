@@ -23,7 +23,7 @@ import type { Credential, Narrowing, TokenAction } from './roles.ts'
 /** Where an operation names its package. `later`: in the archive, which is checked when the upload is finished. `all`: it concerns all packages. */
 type Rule = { action: TokenAction; names: 'package' | 'later' | 'all' }
 
-const routes = new Map<string, Rule>([
+const endpoints: [string, Rule][] = [
   ...list('read', 'package', [
     'GET /api/packages/:pkg',
     'GET /api/packages/:pkg/versions/:version',
@@ -80,10 +80,18 @@ const routes = new Map<string, Rule>([
     'GET /api/packages/versions/newUploadFinish',
   ]),
   ...list('retract', 'package', ['PUT /api/packages/:pkg/versions/:version/options']),
-])
+]
+
+/** The rules by method and path, which are not joined for each request. */
+const routes = new Map(
+  [...Map.groupBy(endpoints, ([endpoint]) => endpoint.split(' ')[0] ?? '')].map(([method, own]) => [
+    method,
+    new Map(own.map(([endpoint, rule]) => [endpoint.slice(method.length + 1), rule])),
+  ]),
+)
 
 /** GraphQL is checked by operation (see `requireNarrowedOperation`). */
-const graphqlRoutes = new Set(['GET /graphql', 'POST /graphql', 'GET /graphql/', 'POST /graphql/'])
+const graphqlPaths = new Set(['/graphql', '/graphql/'])
 
 const rootFields = new Map<string, Rule>([
   ...list('read', 'package', ['Query.package']),
@@ -125,10 +133,15 @@ function list(action: TokenAction, names: Rule['names'], operations: readonly st
 
 /** Rejects a request with a narrowed credential unless the route is listed. `base` is the path of SERVER_URL. @throws ApiError InsufficientPermissions. */
 export function requireNarrowedRoute(narrowing: Narrowing, { method, routeOptions, params }: FastifyRequest, base: string): void {
-  const key = `${method === 'HEAD' ? 'GET' : method} ${(routeOptions.url ?? '').slice(base.length)}`
-  if (graphqlRoutes.has(key)) return
+  const { url = '' } = routeOptions
+  const path = base === '' ? url : url.slice(base.length)
+  if (graphqlPaths.has(path)) return
   const { pkg, name, file, archive } = (params ?? {}) as Record<string, string | undefined>
-  requireRule(narrowing, routes.get(key), () => pkg ?? name ?? splitArchiveName(file ?? archive ?? '')?.name)
+  requireRule(
+    narrowing,
+    routes.get(method === 'HEAD' ? 'GET' : method)?.get(path),
+    () => pkg ?? name ?? splitArchiveName(file ?? archive ?? '')?.name,
+  )
 }
 
 /**

@@ -34,8 +34,13 @@ function packageTest(packages: string | null): Pick<Narrowing, 'covers' | 'expla
 
 const isPattern = (text: string): boolean => text.includes('*')
 
-/** Returns whether one of the ranges contains the address of a client. */
+/** Returns whether one of the ranges contains the address of a client. Remembers the last address that they contained, since clients repeat requests. */
 export function containAddress(ranges: readonly AddressRange[], client: string): boolean {
+  if (latestClients.get(ranges) === client) return true
   const address = parseAddress(client)
-  return address !== null && ranges.some((range) => isInRange(range, address))
+  if (address === null || !ranges.some((range) => isInRange(range, address))) return false
+  latestClients.set(ranges, client)
+  return true
 }
+
+const latestClients = new WeakMap<readonly AddressRange[], string>()
