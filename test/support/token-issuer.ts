@@ -109,7 +109,14 @@ export async function trustedApp(options: TestOptions = {}) {
   const job = async (claims: object = {}, signing?: Parameters<TokenIssuer['token']>[2]): Promise<Actor> =>
     app.withToken(await issuer.token(app, { ...githubClaims, ...claims }, signing))
   return {
-    ...{ app, issuer, admin, member, tokenIssuerId, addIssuer, addRule, job },
+    app,
+    issuer,
+    admin,
+    member,
+    tokenIssuerId,
+    addIssuer,
+    addRule,
+    job,
     [Symbol.asyncDispose]: async () => {
       await app[Symbol.asyncDispose]()
       await issuer[Symbol.asyncDispose]()

@@ -42,34 +42,31 @@ const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })
 
 async function fetchJson({ config }: Fetcher, url: string, signal: AbortSignal): Promise<unknown> {
   const isConfigured = (to: URL) => config.TOKEN_ISSUER_HOSTS.some((host) => isAt(to, host))
-  const answer = await requestUrl(url, {
-    servers: config.DNS_SERVERS,
-    proxies: config,
-    isConfigured,
-    isAllowed: publicOnly,
-    signal,
-    headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'Snug' },
-    mayRedirect: (_from, to) => to.protocol === 'https:' || isConfigured(to),
-    ...requireHttps(url, isConfigured),
-  }).catch((error: unknown) => {
-    throw error instanceof NotFetched && /may not be contacted|which is not allowed/.test(error.message)
-      ? new NotFetched(`${error.message}: an operator can add the host to TOKEN_ISSUER_HOSTS`, { cause: error })
-      : error
-  })
+  const isSecure = (to: URL) => to.protocol === 'https:' || isConfigured(to)
   try {
-    return JSON.parse(await orTemporary(url, () => readBody(answer)))
+    if (!isSecure(new URL(url))) throw new NotFetched(`${new URL(url).origin} is not https, which is not allowed`)
+    const answer = await requestUrl(url, {
+      servers: config.DNS_SERVERS,
+      proxies: config,
+      isConfigured,
+      isAllowed: publicOnly,
+      signal,
+      headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'Snug' },
+      mayRedirect: (_from, to) => isSecure(to),
+    })
+    return JSON.parse(await orTemporary(url, () => readBody(answer)).finally(() => answer.destroy()))
   } catch (error) {
-    throw error instanceof SyntaxError ? new NotFetched(`${url.slice(0, 200)} is not JSON`) : error
-  } finally {
-    answer.destroy()
+    throw explain(url, error, signal)
   }
 }
 
-/** @throws NotFetched for a URL that is not https, unless an operator chose its host. */
-function requireHttps(url: string, isConfigured: (url: URL) => boolean): object {
-  const parsed = new URL(url)
-  if (parsed.protocol !== 'https:' && !isConfigured(parsed)) throw new NotFetched(`${parsed.origin} is not https, which is not allowed`)
-  return {}
+function explain(url: string, error: unknown, signal: AbortSignal): unknown {
+  if (error instanceof SyntaxError) return new NotFetched(`${url.slice(0, 200)} is not JSON`)
+  if (!(error instanceof NotFetched)) return error
+  if (signal.aborted) return new NotFetched(`${url.slice(0, 200)} did not answer within ${attemptMs / 1000} seconds`)
+  return /may not be contacted|is not allowed/.test(error.message)
+    ? new NotFetched(`${error.message}: an operator can add the host to TOKEN_ISSUER_HOSTS`, { cause: error })
+    : error
 }
 
 /** Whether a URL has this host, and this port, or without one the port 80 or 443. */

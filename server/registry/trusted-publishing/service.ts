@@ -44,7 +44,8 @@ export function addRule(context: SignedInContext, input: RuleInput & Owner): Pro
   const columns = toColumns(input)
   return context.em.fork().transactional(async (em) => {
     const owner = await lockOwner(em, context, input)
-    if ((await em.count(TrustedPublisher, owner)) >= maxRules)
+    // MikroORM replaces entities in the filter by their ids.
+    if ((await em.count(TrustedPublisher, { ...owner })) >= maxRules)
       throw conflict(`${nameOf(owner)} has ${maxRules} trusted publishers, which is the limit. Remove one first.`)
     const issuer = await lockIssuer(em, input.tokenIssuerId.id)
     const rule = em.create(TrustedPublisher, {
