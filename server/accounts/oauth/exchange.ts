@@ -52,7 +52,7 @@ const maxCodes = 4
 
 function readExchange(parameters: Parameters): Exchange {
   if (requiredParameter(parameters, 'grant_type') !== 'authorization_code') {
-    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code.')
+    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code or that of device codes.')
   }
   if ((optional(parameters, 'client_id') ?? clientId) !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
   const [code, redirectUri] = [requiredParameter(parameters, 'code'), requiredParameter(parameters, 'redirect_uri')]
