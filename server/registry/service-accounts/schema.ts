@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { label } from '../../accounts/users/input.ts'
 import { UserRef, assignableRoles, RoleEnum } from '../../accounts/users/refs.ts'
-import { TokenScope } from '../../accounts/tokens/refs.ts'
+import { actionsInput, addressesInput, packagesInput } from '../../accounts/tokens/limits.ts'
+import { limitTexts, TokenActionEnum, TokenScope } from '../../accounts/tokens/refs.ts'
 import { AccessTokenRef } from '../../accounts/tokens/schema.ts'
 import { listTokens } from '../../accounts/tokens/service.ts'
 import type { Context } from '../../platform/access/context.ts'
@@ -208,14 +209,22 @@ builder.mutationField('createServiceAccountToken', (t) =>
     }),
     description: 'Creates a token of a service account. The secret is shown only once.',
     typeOptions: { description: 'The token to create.' },
-    argOptions: { description: 'The service account, and name, scopes and lifetime of the token.' },
+    argOptions: { description: 'The service account, and name, scopes, limits and lifetime of the token.' },
     input: {
       serviceAccountId: t.input.globalID(account),
       name: t.input.string({ required: true, description: 'Name of the token.', validate: name }),
       scopes: t.input.field({
         type: [TokenScope],
-        description: 'Scopes of the token, limited to what the role of the service account allows. Default: READ and WRITE.',
+        description:
+          'Scopes of the token, limited to what the role of the service account allows. Default: READ and WRITE, or READ if that is the only action.',
       }),
+      packages: t.input.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
+      actions: t.input.field({
+        type: [TokenActionEnum],
+        description: `${limitTexts.actions} Default: what the scopes allow.`,
+        validate: actionsInput,
+      }),
+      addresses: t.input.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
       expiresInDays: t.input.int({
         description:
           'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
