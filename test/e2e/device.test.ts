@@ -39,7 +39,7 @@ it('signs in, takes the code as it is typed, and approves the device, without a 
 
   await page.getByRole('heading', { name: 'Authorize this device?' }).waitFor()
   await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1')
-  for (const text of [device.user_code, 'Mia Member', '127.0.0.1', 'Also publish new versions and manage your packages.'])
+  for (const text of [device.user_code, 'Mia Member', 'Requested from', 'Also publish new versions and manage your packages.'])
     await page.getByText(text).first().waitFor()
   await expectSound(page, 'device')
   await page.getByRole('button', { name: 'Approve' }).press('Enter')
