@@ -75,7 +75,7 @@ export const access = {
 } satisfies Record<TokenScope, { label: string; description: string }>
 
 const strongestFirst = ['ADMIN', 'WRITE', 'READ'] as const
-const list = new Intl.ListFormat('en')
+const list = new Intl.ListFormat('en-GB')
 
 /** Describes what a token may do: "Read and publish". */
 export function accessOf({ scopes, actions }: TokenRowFragment): { label: string; description: string } {
