@@ -1,10 +1,11 @@
+import { getNamedType, isCompositeType, isObjectType } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { routesOf } from '../../server/routes.ts'
 import { schema } from '../../server/schema.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { makeToken } from '../factories.ts'
-import { bodyFor, fieldQuery, pathFor } from '../support/minimal-request.ts'
+import { bodyFor, fieldQuery, isRequired, pathFor } from '../support/minimal-request.ts'
 import { narrowed } from '../support/policy-narrowed.ts'
 
 // No server listens on this port.
@@ -65,6 +66,31 @@ it.each(fields)('narrows %s', async (field) => {
     const { errors } = event === undefined ? body : JSON.parse(event)
     expect({ name, isRejected: isRejection(errors?.[0]) }).toEqual({ name, isRejected: !allowed.includes(field) })
   }
+})
+
+/** Fields of packages and versions that lead to other objects and that a token to read may use. */
+const reachable = {
+  Package: 'advisories displayedVersion downloads latest latestPrerelease version versionGroups versions',
+  PackageVersion:
+    'advisories apiDocumentation changelog comparison dependencies environment example files install license package readme score screenshots',
+}
+
+it.each(Object.keys(reachable) as (keyof typeof reachable)[])('narrows the fields of %s', async (name) => {
+  const [{ actor }] = callers as [Caller]
+  const type = schema.getType(name)
+  if (!isObjectType(type)) throw new Error(`${name} is not an object type`)
+  const objects = Object.values(type.getFields()).filter(({ type: inner }) => isCompositeType(getNamedType(inner)))
+  const tried = objects.filter(({ args }) => !args.some((argument) => isRequired(argument)))
+  const allowed = await Promise.all(
+    tried.map(async (field) => {
+      const first = field.args.some((argument) => argument.name === 'first') ? '(first: 1)' : ''
+      const selection = `${field.name}${first} { __typename }`
+      const inner = name === 'Package' ? selection : `latest { ${selection} }`
+      const { body } = await actor.graphql(`{ package(name: "nothing") { ${inner} } }`)
+      return isRejection(body.errors?.[0]) ? [] : [field.name]
+    }),
+  )
+  expect(allowed.flat().toSorted()).toEqual(reachable[name].split(' '))
 })
 
 it('rejects requests before their body is read', async () => {

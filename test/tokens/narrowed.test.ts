@@ -27,6 +27,10 @@ it('publishes the packages that the token covers, and stores nothing of others',
   // A new version of a package, by an upload that another token of the same user started.
   const uploadId = await upload(alice, await packageArchive({ name: 'other', version: '1.0.0' }))
   expect(await finish(ci, uploadId)).toMatchObject(forbidden(/does not cover the package other/))
+  // The result of an upload that another token has finished.
+  const finished = await upload(alice, await packageArchive({ name: 'another', version: '1.0.0' }))
+  expect(await finish(alice, finished)).toMatchObject({ status: 200 })
+  expect(await finish(ci, finished)).toMatchObject(forbidden(/does not cover the package another/))
 })
 
 it('limits the key of an upload as the token that started it', async () => {
