@@ -86,6 +86,7 @@ const samples: Record<string, unknown> = {
   password: 'a fine password of theirs',
   slug: 'something-else',
   websiteUrl: 'https://example.com',
+  issuerUrl: 'https://example.com',
 }
 const byType: Record<string, unknown> = {
   String: 'something else',

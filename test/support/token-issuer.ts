@@ -1,8 +1,9 @@
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Actor } from '../actor.ts'
-import { testApp, type TestApp, type TestOptions } from '../app.ts'
+
+/** A server that tokens are for. */
+type Audience = { config: { SERVER_URL: string }; services: { now: () => Date } }
 
 type Key = { kid: string; sign: CryptoKey; jwk: JWK }
 
@@ -37,13 +38,19 @@ export class TokenIssuer implements AsyncDisposable {
   }
 
   /** Returns a token with these claims, signed with the newest key. Times and audience have valid defaults. */
-  async token(app: TestApp, claims: Record<string, unknown>, { path = 'ci', key = this.keys.at(-1) as Key } = {}): Promise<string> {
-    const seconds = Math.floor(app.services.now().getTime() / 1000)
+  async token(
+    server: Audience,
+    claims: object,
+    { path = 'ci', key = this.keys.at(-1) }: { path?: string; key?: Key | undefined } = {},
+  ): Promise<string> {
+    if (!key) throw new Error('The issuer has no key')
+    const seconds = Math.floor(server.services.now().getTime() / 1000)
     const times = { iat: seconds, nbf: seconds, exp: seconds + 300 }
-    const payload = { iss: this.url(path), aud: app.config.SERVER_URL, jti: `${++this.tokens}`, ...times, ...claims }
+    const payload = { iss: this.url(path), aud: server.config.SERVER_URL, jti: `${++this.tokens}`, ...times, ...claims }
     return new SignJWT(payload).setProtectedHeader({ alg: key.jwk.alg ?? '', kid: key.kid, typ: 'JWT' }).sign(key.sign)
   }
-  private tokens = 0
+  /** Number of tokens that were issued. */
+  tokens = 0
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.server.closeAllConnections()
@@ -85,41 +92,3 @@ export const githubClaims = {
 
 /** A rule for these jobs. */
 export const acmeRule = { repository: 'acme/acme_ui', tagPattern: 'v{{version}}' }
-
-/** Starts a server with an issuer, and a member who can add rules to their packages. */
-export async function trustedApp(options: TestOptions = {}) {
-  const issuer = await TokenIssuer.start()
-  const app = await testApp({ ...options, env: { TOKEN_ISSUER_HOSTS: issuer.host, ...options.env } })
-  const [admin, member] = [await app.admin(), await app.member()]
-  const addIssuer = async (preset = 'github', path = 'ci'): Promise<string> => {
-    const answer = await admin.post('/api/token-issuers', {
-      name: 'GitHub Actions',
-      issuerUrl: issuer.url(path),
-      preset: preset.toUpperCase(),
-    })
-    if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
-    return answer.body.id as string
-  }
-  const tokenIssuerId = await addIssuer()
-  const addRule = async (rule: object, target = '/api/packages/acme_ui', actor: Actor = member): Promise<string> => {
-    const answer = await actor.post(`${target}/trusted-publishers`, { tokenIssuerId, ...rule })
-    if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
-    return answer.body.id as string
-  }
-  const job = async (claims: object = {}, signing?: Parameters<TokenIssuer['token']>[2]): Promise<Actor> =>
-    app.withToken(await issuer.token(app, { ...githubClaims, ...claims }, signing))
-  return {
-    app,
-    issuer,
-    admin,
-    member,
-    tokenIssuerId,
-    addIssuer,
-    addRule,
-    job,
-    [Symbol.asyncDispose]: async () => {
-      await app[Symbol.asyncDispose]()
-      await issuer[Symbol.asyncDispose]()
-    },
-  }
-}

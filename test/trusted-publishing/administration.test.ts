@@ -2,9 +2,10 @@ import { expect, it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
 import { acme } from '../support/publishers.ts'
 import { publish, publishArchive } from '../support/publish.ts'
-import { acmeRule, trustedApp } from '../support/token-issuer.ts'
+import { acmeRule } from '../support/token-issuer.ts'
+import { trustedApp } from '../support/trusted-app.ts'
 
-it('lets administrators of a package write rules, and no one else see them', async () => {
+it('allows administrators of a package to write rules, and shows them to no one else', async () => {
   await using all = await trustedApp()
   const { app, admin, member, addRule, tokenIssuerId } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
@@ -44,7 +45,7 @@ it('lets administrators of a package write rules, and no one else see them', asy
   expect((await member.delete(`/api/trusted-publishers/${id}`)).status).toBe(404)
 })
 
-it('lets admins of a publisher write its rules', async () => {
+it('allows admins of a publisher to write its rules', async () => {
   await using all = await trustedApp()
   const { admin, member, tokenIssuerId } = all
   await admin.post('/api/publishers', acme)
@@ -55,7 +56,7 @@ it('lets admins of a publisher write its rules', async () => {
   await admin.put(`/api/publishers/acme/members/${member.id}`, { role: 'admin' })
   expect((await member.post(path, { tokenIssuerId, ...acmeRule })).status).toBe(201)
   expect((await member.get(path)).body.trustedPublishers).toHaveLength(1)
-  expect((await member.get('/api/publishers/nobody/trusted-publishers')).status).toBe(404)
+  expect((await member.get('/api/publishers/unknown/trusted-publishers')).status).toBe(404)
 })
 
 it('rejects rules that would allow any job, or that contradict themselves', async () => {

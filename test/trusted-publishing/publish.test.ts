@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
 import { packageArchive } from '../support/archive.ts'
 import { publish, publishArchive } from '../support/publish.ts'
-import { acmeRule, trustedApp } from '../support/token-issuer.ts'
+import { acmeRule } from '../support/token-issuer.ts'
+import { trustedApp } from '../support/trusted-app.ts'
 
 it('publishes a version from its tag, and records the job as its provenance', async () => {
   await using all = await trustedApp()
@@ -38,4 +40,24 @@ it('publishes a version from its tag, and records the job as its provenance', as
     summary: 'acme/acme_ui (GitHub Actions) published acme_ui 1.0.0',
     version: '1.0.0',
   })
+})
+
+it('adds no statement to a publish by a person, and a fixed number to one by a job', async () => {
+  await using all = await trustedApp({ alone: true })
+  const { app, member, job, addRule } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const countPublish = async (actor: Actor, version: string) => {
+    const archive = await packageArchive({ name: 'acme_ui', version })
+    return app.countQueries(() => publishArchive(actor, archive))
+  }
+  await countPublish(member, '0.9.1')
+  const before = await countPublish(member, '0.9.2')
+  await addRule({ ...acmeRule, tagPattern: null })
+  await addRule({ ...acmeRule, repository: 'acme/other' })
+  expect(await countPublish(member, '0.9.3')).toBe(before)
+  const actor = await job()
+  await countPublish(actor, '1.0.0')
+  const ofJob = await countPublish(actor, '1.0.1')
+  expect(await countPublish(actor, '1.0.2')).toBe(ofJob)
+  expect(ofJob - before).toBeLessThanOrEqual(6)
 })

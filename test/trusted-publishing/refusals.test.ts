@@ -1,7 +1,8 @@
 import { beforeAll, expect, it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
 import { publish, publishArchive } from '../support/publish.ts'
-import { acmeRule, trustedApp } from '../support/token-issuer.ts'
+import { acmeRule } from '../support/token-issuer.ts'
+import { trustedApp } from '../support/trusted-app.ts'
 
 let archive: Buffer
 beforeAll(async () => {

@@ -3,7 +3,8 @@ import { statuses } from '../actor.ts'
 import { packageArchive } from '../support/archive.ts'
 import { acme } from '../support/publishers.ts'
 import { announce, publish, publishArchive, upload } from '../support/publish.ts'
-import { acmeRule, trustedApp } from '../support/token-issuer.ts'
+import { acmeRule } from '../support/token-issuer.ts'
+import { trustedApp } from '../support/trusted-app.ts'
 
 const versionOf = (version: string) => packageArchive({ name: 'acme_ui', version })
 
@@ -39,7 +40,7 @@ it('publishes new names for a publisher, which then owns the packages', async ()
   )
 })
 
-it('lets jobs of a read-only rule read, but not publish', async () => {
+it('allows jobs of a read-only rule to read, but not to publish', async () => {
   await using all = await trustedApp()
   const { member, addRule, job } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
@@ -122,7 +123,7 @@ it('locks a rule to one of two repositories that use it at once', async () => {
   expect(answers.map(({ status }) => status)).toEqual(['1', '1', '1', '2', '2', '2'].map((id) => (id === locked ? 200 : 403)))
 })
 
-it('lets a job finish with the key in the upload URL, and no other job', async () => {
+it('allows a job to finish with the key in the upload URL, and no other job', async () => {
   await using all = await trustedApp()
   const { app, member, addRule, job } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })

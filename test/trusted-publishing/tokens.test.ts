@@ -2,13 +2,14 @@ import { createHmac } from 'node:crypto'
 import { exportJWK, exportSPKI, generateKeyPair, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { expect, it } from 'vitest'
 import { publish } from '../support/publish.ts'
-import { acmeRule, githubClaims, trustedApp } from '../support/token-issuer.ts'
+import { acmeRule, githubClaims } from '../support/token-issuer.ts'
+import { trustedApp } from '../support/trusted-app.ts'
 
 const listing = '/api/packages/acme_ui'
 
 /** Starts a server on which jobs of acme/acme_ui can read packages. */
-async function readable() {
-  const all = await trustedApp()
+async function readable(options: Parameters<typeof trustedApp>[0] = {}) {
+  const all = await trustedApp(options)
   await publish(all.member, { name: 'acme_ui', version: '0.9.0' })
   await all.addRule(acmeRule)
   return all
@@ -128,7 +129,8 @@ it('does not accept a verified token after it expired', async () => {
 })
 
 it('finds a verified token with one keyed read', async () => {
-  await using all = await readable()
+  // Each instance caches listings of its own.
+  await using all = await readable({ alone: true })
   const { app, job, member } = all
   const actor = await job()
   await actor.get(listing)

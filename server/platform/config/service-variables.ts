@@ -141,7 +141,7 @@ export const proxyVariables = {
   },
 } as const
 
-/** Settings of the mirror of another package server. */
+/** Settings of the mirror of another package server, and of CI systems. */
 export const mirrorVariables = {
   UPSTREAM_URL: {
     schema: upstreamUrl,
@@ -178,5 +178,11 @@ export const mirrorVariables = {
     default: '10737418240',
     about:
       'Maximum size of the mirror on disk or in the bucket, in bytes. Beyond it, the files that were not used for the longest time are deleted.',
+  },
+  TOKEN_ISSUER_HOSTS: {
+    schema: hostList,
+    default: '',
+    about:
+      'Hosts of CI systems for trusted publishing in this network, with a port unless it is 80 or 443, separated by commas: `gitlab.internal`. Private addresses and http are allowed.',
   },
 }

@@ -5,7 +5,6 @@ import {
   bool,
   dnsServers,
   hostedUrls,
-  hostList,
   httpUrl,
   integer,
   internalPath,
@@ -217,12 +216,6 @@ export const variables = {
     about: 'Additional package servers that dependencies may use: URLs, separated by commas.',
   },
   ...mirrorVariables,
-  TOKEN_ISSUER_HOSTS: {
-    schema: hostList,
-    default: '',
-    about:
-      'Hosts of CI systems for trusted publishing in this network, with a port unless it is 80 or 443, separated by commas: `gitlab.internal`. Private addresses and http are allowed.',
-  },
   CONFUSABLE_NAMES: {
     schema: oneOf('warn', 'review'),
     default: 'warn',

@@ -4,7 +4,10 @@ import { User } from '../../accounts/users/entity.ts'
 import { Base } from '../../platform/db/base.ts'
 import { Package, PackageVersion } from '../packages/entity.ts'
 import { Publisher } from '../publishers/entity.ts'
-import { issuerPresets } from './presets.ts'
+
+/** Kinds of CI systems, which differ in the names and forms of their claims. */
+export const issuerPresets = ['github', 'gitlab', 'forgejo', 'buildkite', 'circleci', 'bitbucket', 'google', 'custom'] as const
+export type IssuerPreset = (typeof issuerPresets)[number]
 
 /** A CI system whose jobs authenticate with its tokens. */
 export const TokenIssuer = defineEntity({

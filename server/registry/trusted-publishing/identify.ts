@@ -82,7 +82,7 @@ function buildIdentity(row: JobRow): Identity {
 
 const endOfTime = new Date(8.64e15)
 
-/** Stores a verified token with the rules that allow its job to read. @throws ApiError InsufficientPermissions if there are none. */
+/** Stores a verified token with the rules that allow its job to read. @throws ApiError InsufficientPermissions without any. */
 async function matchRules(services: Services, token: VerifiedToken, hash: string): Promise<void> {
   const { database, now } = services
   const job = jobOf(token.preset, token.issuerName, token.claims)
@@ -133,7 +133,7 @@ async function evaluateRules(em: EntityManager, issuerId: string, job: Job): Pro
     if ('message' in locked) problems.push(locked)
     else allowed.push(locked)
   }
-  // A rule for another repository says nothing about this job.
+  // A rule for another repository does not concern this job.
   return { allowed, problem: closest(problems.filter(({ rank }) => rank > 0)) }
 }
 
@@ -191,7 +191,7 @@ export async function lockToRepository(
   return check(current, job) ?? current
 }
 
-/** Stores a verified token, and deletes those that have expired. Returns its id. */
+/** Stores a verified token, and deletes expired ones. Returns its id. */
 async function storeJob(em: EntityManager, token: VerifiedToken, job: Job, hash: string, now: Date): Promise<string> {
   await changeRows(em, db.deleteFrom('ci_jobs').where('expires_at', '<', new Date(now.getTime() - 3_600_000)))
   const row = {

@@ -4,9 +4,8 @@ import { label } from '../../accounts/users/input.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { done, payload, wordEnum } from '../../platform/graphql/payload.ts'
-import { TokenIssuer } from './entity.ts'
+import { type IssuerPreset, TokenIssuer } from './entity.ts'
 import { createIssuer, deleteIssuer, refreshIssuer, updateIssuer } from './issuers.ts'
-import type { IssuerPreset } from './presets.ts'
 
 const PresetEnum = wordEnum<IssuerPreset>('TokenIssuerPreset', 'Kind of a CI system, which determines how its tokens are read.', {
   github: 'GitHub Actions, on github.com, ghe.com or an Enterprise Server.',

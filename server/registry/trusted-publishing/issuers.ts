@@ -6,9 +6,8 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { NotFetched } from '../../platform/outbound/request.ts'
-import { TokenIssuer } from './entity.ts'
+import { type IssuerPreset, TokenIssuer } from './entity.ts'
 import { fetchKeys, refreshKeys } from './keys.ts'
-import type { IssuerPreset } from './presets.ts'
 
 /**
  * Adds an issuer with its keys.

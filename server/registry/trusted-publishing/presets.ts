@@ -1,11 +1,9 @@
-/** Kinds of CI systems, which differ in the names and forms of their claims. */
-export const issuerPresets = ['github', 'gitlab', 'forgejo', 'buildkite', 'circleci', 'bitbucket', 'google', 'custom'] as const
-export type IssuerPreset = (typeof issuerPresets)[number]
+import type { IssuerPreset } from './entity.ts'
 
 /** The verified claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
 
-/** What a token says about its job. Null for what the CI system does not say. */
+/** What a token contains about its job. Null for what the CI system leaves out. */
 export type JobFacts = {
   repository: string | null
   /** Ids of the repository and its owner, which stay when they are renamed. */

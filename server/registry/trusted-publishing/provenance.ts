@@ -67,7 +67,7 @@ async function findGrant(
     }
     problems.push(granted)
   }
-  // For a new name, rules of publishers for other repositories say nothing about this job.
+  // For a new name, rules of publishers for other repositories do not concern this job.
   const relevant = owner ? problems : problems.filter(({ rank }) => rank > 0)
   const message = owner
     ? `${published.name} has no trusted publisher for ${nameJob(job)}. Add one on the page of the package.`

@@ -1,5 +1,6 @@
 import { matchesPattern } from '../../platform/pub/package-name.ts'
-import { type Claims, claimText, describeJob, type IssuerPreset, type JobFacts } from './presets.ts'
+import type { IssuerPreset } from './entity.ts'
+import { type Claims, claimText, describeJob, type JobFacts } from './presets.ts'
 import { shown } from './verify.ts'
 
 /** A rule as it is compared with a job. */

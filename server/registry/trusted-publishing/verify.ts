@@ -2,8 +2,9 @@ import type { JSONWebKeySet } from 'jose'
 import { type ApiError, missingAuthentication, serviceUnavailable } from '../../errors.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import type { Services } from '../../services.ts'
+import type { IssuerPreset } from './entity.ts'
 import { areDue, areExpired, renewKeys } from './keys.ts'
-import { type Claims, claimText, type IssuerPreset } from './presets.ts'
+import { type Claims, claimText } from './presets.ts'
 
 /** A token whose signature, audience and times were checked. */
 export type VerifiedToken = { issuerId: string; issuerName: string; preset: IssuerPreset; claims: Claims; expiresAt: Date }
