@@ -89,15 +89,19 @@ const failures: Partial<Record<ErrorCode, string>> = {
     removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken rotateToken revokeUserSession revokeUserSessions
     revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
     updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory
-    addTrustedPublisher updateTrustedPublisher removeTrustedPublisher updateTokenIssuer refreshTokenIssuer deleteTokenIssuer`,
+    addTrustedPublisher updateTrustedPublisher removeTrustedPublisher updateTokenIssuer refreshTokenIssuer deleteTokenIssuer
+    approveDevice denyDevice createServiceAccount updateServiceAccount deleteServiceAccount createServiceAccountToken revokeServiceAccountToken`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
   Conflict: `rotateToken acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
     deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
     scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies
-    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage addTrustedPublisher createTokenIssuer`,
+    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage addTrustedPublisher createTokenIssuer
+    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage
+    updateServiceAccount deleteServiceAccount createServiceAccountToken`,
   RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
-    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode`,
+    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode
+    approveDevice denyDevice`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 

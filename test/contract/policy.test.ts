@@ -136,6 +136,7 @@ it('gives endpoints the access of the root field of their operation, except wher
     'POST /api/auth/login',
     'POST /api/auth/signup',
     'POST /api/invites/:token/accept',
+    'POST /api/publishers/:id/service-accounts',
     'POST /api/setup/complete',
     'POST /api/setup/verify',
     'POST /api/tokens/revoke',

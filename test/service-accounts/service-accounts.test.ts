@@ -15,7 +15,7 @@ it('creates a service account of a publisher, whose token publishes for it', asy
     role: 'member',
     isActive: true,
     createdAt: expect.any(String),
-    publisher: { slug: 'acme' },
+    publisherId: 'acme',
     publisherRole: 'member',
   })
   expect(await robot.get('/api/auth/me')).toMatchObject({ body: { userId: account.id, status: 'active', displayName: 'Release robot' } })

@@ -18,6 +18,8 @@ const required: Record<string, string> = {
   id: '"unknown"',
   ids: '["unknown"]',
   requestId: '"unknown"',
+  accountUuid: '"unknown"',
+  userCode: '"unknown"',
   installId: '"unknown"',
   kind: 'PRIVACY',
   channel: 'STABLE',

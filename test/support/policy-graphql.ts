@@ -97,7 +97,8 @@ export const graphql: Record<string, Access> = {
   'Mutation.denyAuthorization': 'session',
   'Mutation.approveDevice': 'session',
   'Mutation.denyDevice': 'session',
-  'Mutation.createServiceAccount': 'write',
+  // Without a publisher, the account belongs to the server.
+  'Mutation.createServiceAccount': 'admin',
   'Mutation.updateServiceAccount': 'write',
   'Mutation.deleteServiceAccount': 'write',
   'Mutation.createServiceAccountToken': 'write',

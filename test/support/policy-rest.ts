@@ -43,7 +43,7 @@ export const rest: Record<string, Access> = {
   'POST /oauth/device/approve': 'session',
   'POST /oauth/device/deny': 'session',
   'GET /api/admin/service-accounts': 'admin',
-  'POST /api/admin/service-accounts': 'write',
+  'POST /api/admin/service-accounts': 'admin',
   'GET /api/publishers/:id/service-accounts': 'read',
   'POST /api/publishers/:id/service-accounts': 'write',
   'GET /api/service-accounts/:accountId': 'read',

@@ -4,7 +4,7 @@ import { ok, route } from '../../platform/rest/route.ts'
 import { unknownPublisher } from '../publishers/service.ts'
 import { tokenFields } from '../../accounts/tokens/rest.ts'
 
-const fields = 'id: uuid name address role isActive createdAt publisher { slug } publisherRole'
+const fields = 'id: uuid name address role isActive createdAt publisher @flatten { publisherId: slug } publisherRole'
 const account = `serviceAccount { ${fields} }`
 const ofAccount = { ids: { accountId: 'ServiceAccount' }, names: { accountId: 'serviceAccountId' } }
 const slugIn = ({ request }: Context) => (request.params as { id: string }).id
@@ -38,9 +38,8 @@ export const serviceAccountRoutes = [
     names: { id: 'publisherId' },
     answer: 'createServiceAccount.serviceAccount',
   }),
-  route('GET /api/service-accounts/:accountId', `query ($accountId: ID!) { serviceAccount(serviceAccountId: $accountId) { ${fields} } }`, {
+  route('GET /api/service-accounts/:accountId', `query ($accountId: ID!) { serviceAccount(accountUuid: $accountId) { ${fields} } }`, {
     summary: 'A service account that you manage.',
-    ids: ofAccount.ids,
     answer: 'serviceAccount',
     required: unknown,
   }),
@@ -61,12 +60,11 @@ export const serviceAccountRoutes = [
   route(
     'GET /api/service-accounts/:accountId/tokens',
     `query ($accountId: ID!, $after: String) {
-      serviceAccount(serviceAccountId: $accountId) { tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } }
+      serviceAccount(accountUuid: $accountId) { tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } }
     }`,
     {
       summary: 'Tokens of a service account, newest first, without their secrets.',
       allNodes: 'serviceAccount.tokens',
-      ids: ofAccount.ids,
       answer: 'serviceAccount',
       required: unknown,
     },

@@ -8,6 +8,7 @@ import { AccessTokenRef } from '../../accounts/tokens/schema.ts'
 import { listTokens } from '../../accounts/tokens/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
+import { idOf } from '../../platform/db/base.ts'
 import { newestByDefault } from '../../platform/graphql/types.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
@@ -133,9 +134,12 @@ builder.queryField('serviceAccount', (t) =>
   t.withAuth({ scope: 'read' }).field({
     type: ServiceAccountRef,
     nullable: true,
-    description: 'The service account with this id; null if it does not exist or you may not see it.',
-    args: { serviceAccountId: t.arg.globalID({ required: true, for: ServiceAccountRef, description: 'The service account.' }) },
-    resolve: (_root, { serviceAccountId }, context) => seen(context, serviceAccountId.id),
+    description: 'The service account with this identifier; null if it does not exist or you may not see it.',
+    args: { accountUuid: t.arg.id({ required: true, description: 'The plain identifier, as REST shows it.' }) },
+    resolve: (_root, { accountUuid }, context) => {
+      const id = idOf(accountUuid)
+      return id === null ? null : seen(context, id)
+    },
   }),
 )
 
