@@ -97,7 +97,6 @@ const failures: Partial<Record<ErrorCode, string>> = {
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
     scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies
     updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage addTrustedPublisher createTokenIssuer
-    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage
     updateServiceAccount deleteServiceAccount createServiceAccountToken`,
   RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
     createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode
