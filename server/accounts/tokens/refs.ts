@@ -1,3 +1,4 @@
+import { actionsInput, addressesInput, packagesInput } from './limits.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { wordEnum } from '../../platform/graphql/payload.ts'
 import type { Scope, TokenAction } from '../../platform/access/roles.ts'
@@ -24,3 +25,14 @@ export const limitTexts = {
   actions: 'Actions to which the token is limited. Everything that they do not include is refused.',
   addresses: 'IP addresses, and ranges in CIDR notation, to which clients that use the token are limited.',
 }
+
+/** The inputs of the limits of a new token. */
+export const limitInputs = (t: PothosSchemaTypes.InputFieldBuilder<typeof builder.$inferSchemaTypes, 'InputObject'>) => ({
+  packages: t.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
+  actions: t.field({
+    type: [TokenActionEnum],
+    description: `${limitTexts.actions} They cannot be combined with the scope ADMIN. Default: what the scopes allow.`,
+    validate: actionsInput,
+  }),
+  addresses: t.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
+})

@@ -7,8 +7,7 @@ import { label } from '../users/input.ts'
 import { visibleBelongings, belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import type { Scope, TokenAction } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
-import { actionsInput, addressesInput, packagesInput } from './limits.ts'
-import { limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
+import { limitInputs, limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
 import { rotateToken } from './rotate.ts'
 import { createToken, listTokens, type TokenOrder } from './service.ts'
@@ -98,13 +97,7 @@ builder.mutationField('createToken', (t) =>
         type: [TokenScope],
         description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE, or READ if that is the only action.',
       }),
-      packages: t.input.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
-      actions: t.input.field({
-        type: [TokenActionEnum],
-        description: `${limitTexts.actions} They cannot be combined with the scope ADMIN. Default: what the scopes allow.`,
-        validate: actionsInput,
-      }),
-      addresses: t.input.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
+      ...limitInputs(t.input),
       expiresInDays: t.input.int({
         description:
           'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
