@@ -115,7 +115,7 @@ it('gives one token for a device code, and revokes it when the code is used agai
   expect(await (await app.admin()).get('/api/admin/audit-log?kind=token.reuse_detected')).toMatchObject({ body: { entries: [{}] } })
 })
 
-it('lets one of two people who approve at once decide', async () => {
+it('accepts one of two concurrent approvals', async () => {
   await using app = await testApp()
   const people = [await app.member(), await app.member()]
   const sessions = await Promise.all(people.map((person) => person.session()))

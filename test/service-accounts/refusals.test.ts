@@ -32,7 +32,7 @@ async function rival(t: Team): Promise<Actor> {
   return actor
 }
 
-it('lets only admins of the publisher and administrators manage its service accounts', async () => {
+it('restricts the service accounts of a publisher to its admins and administrators', async () => {
   await using t = await teamWithRobots()
   const others = [t.bob, t.eve, await t.app.viewer(), await rival(t), t.ofAcme.robot, t.ofServer.robot]
   await t.alice.put(`/api/service-accounts/${t.ofAcme.account.id}`, { publisherRole: 'admin' })
@@ -51,7 +51,7 @@ it('lets only admins of the publisher and administrators manage its service acco
   expect((await t.root.put(`/api/service-accounts/${t.ofAcme.account.id}`, { name: 'Renamed' })).status).toBe(200)
 })
 
-it('lets only administrators manage service accounts of the server', async () => {
+it('restricts service accounts of the server to administrators', async () => {
   await using t = await teamWithRobots()
   for (const actor of [t.alice, t.eve, await t.app.viewer(), t.ofAcme.robot, t.ofServer.robot]) {
     await expectRefused(actor, t.ofServer)
@@ -146,7 +146,7 @@ it('refuses what only people have: passwords, invitations, roles of administrato
   for (const command of ['reset-password', 'make-owner']) expect((await adminJson(t.app, command, address)).code).toBe(1)
   expect((await adminJson(t.app, 'change-role', address, 'admin')).code).toBe(1)
   const login = (email: string) => t.app.anonymous.post('/api/auth/login', { email, password: 'correct horse' }, { ip: t.app.address() })
-  const [known, unknown] = [await login(address), await login('nobody@service.invalid')]
+  const [known, unknown] = [await login(address), await login('unknown@service.invalid')]
   expect(known.status).toBe(401)
   expect(known.body).toEqual(unknown.body)
 })

@@ -33,7 +33,7 @@ it('makes a service account of the server a viewer unless another role is given'
   expect(body).toMatchObject({
     address: expect.stringMatching(/^account-[0-9a-f]{8}@/),
     role: 'viewer',
-    publisher: null,
+    publisherId: null,
     publisherRole: null,
   })
   const { body: issued } = await admin.post(`/api/service-accounts/${body.id}/tokens`, {

@@ -198,7 +198,13 @@ describe('tests mirror the server', () => {
   const tests = sources('test/**/*.test.ts').filter(({ path }) => !/^test\/(e2e|faults|measured)\//.test(path))
   const ofFeatures = tests.filter(({ path }) => !path.startsWith('test/unit/'))
   /** Files with functions that start a server. */
-  const starters = ['test/app.ts', 'test/support/public-packages.ts', 'test/support/mirror.ts', 'test/support/trusted-app.ts']
+  const starters = [
+    'test/app.ts',
+    'test/support/public-packages.ts',
+    'test/support/mirror.ts',
+    'test/support/trusted-app.ts',
+    'test/support/service-accounts.ts',
+  ]
   const drivesTheApp = ({ imports }: Source) => imports.some((path) => starters.includes(path))
 
   it('by a folder for each feature, as the server or the console has it, and one for what belongs to none', () => {

@@ -48,7 +48,7 @@ export type WaitingDevice = { userCode: string; scopes: Scope[]; clientIp: strin
 
 /**
  * Returns the waiting request with this user code, in any case, with or without separators.
- * @throws ApiError NotFound when there is none, or it was answered; RateLimitExceeded after too many wrong codes of the account or its network.
+ * @throws ApiError NotFound for an unknown or expired code, and once the request was answered; RateLimitExceeded after too many wrong codes of the account or its network.
  */
 export async function findDevice(context: SignedInContext, typed: string): Promise<WaitingDevice> {
   const { em, viewer, ip, limits } = context
@@ -70,7 +70,7 @@ const unknownCode = () =>
   notFound('No device is waiting with this code: it was mistyped, answered, or is older than 10 minutes. Start again on the device.')
 
 /**
- * Lets the device get a token for the caller's account.
+ * Allows the device to get a token for the caller's account.
  * @throws ApiError as `findDevice`; InsufficientPermissions for the scope admin in a session without a recent password confirmation.
  */
 export async function approveDevice(context: SignedInContext, typed: string): Promise<WaitingDevice> {

@@ -2,6 +2,13 @@ import { actionsInput, addressesInput, packagesInput } from './limits.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { wordEnum } from '../../platform/graphql/payload.ts'
 import type { Scope, TokenAction } from '../../platform/access/roles.ts'
+import type { AccessToken } from './entity.ts'
+
+/** The GraphQL type of tokens. Its fields are defined separately, because other features refer to it. */
+export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+
+/** The fields of a token in REST responses. */
+export const tokenFields = 'id: uuid name prefix scopes packages @omitNull actions @omitNull addresses @omitNull createdAt expiresAt'
 
 export const TokenScope = builder.enumType('TokenScope', {
   description: 'Permissions of a token. Each scope includes the previous ones.',

@@ -1,8 +1,6 @@
+import { tokenFields } from './refs.ts'
 import { ofViewer } from '../users/refs.ts'
 import { ok, route } from '../../platform/rest/route.ts'
-
-/** The fields of a token in REST responses. */
-export const tokenFields = 'id: uuid name prefix scopes packages @omitNull actions @omitNull addresses @omitNull createdAt expiresAt'
 
 export const tokenRoutes = [
   route(

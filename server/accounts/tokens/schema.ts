@@ -7,7 +7,7 @@ import { label } from '../users/input.ts'
 import { visibleBelongings, belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import type { Scope, TokenAction } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
-import { limitInputs, limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
+import { AccessTokenRef, limitInputs, limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
 import { rotateToken } from './rotate.ts'
 import { createToken, listTokens, type TokenOrder } from './service.ts'
@@ -16,7 +16,6 @@ import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 
 const lifetimeDays = z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish()
 
-export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },

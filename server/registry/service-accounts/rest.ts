@@ -2,7 +2,7 @@ import type { Context } from '../../platform/access/context.ts'
 import { insufficientPermissions, notFound } from '../../errors.ts'
 import { ok, route } from '../../platform/rest/route.ts'
 import { unknownPublisher } from '../publishers/service.ts'
-import { tokenFields } from '../../accounts/tokens/rest.ts'
+import { tokenFields } from '../../accounts/tokens/refs.ts'
 
 const fields = 'id: uuid name address role isActive createdAt publisher @flatten { publisherId: slug } publisherRole'
 const account = `serviceAccount { ${fields} }`

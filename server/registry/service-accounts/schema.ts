@@ -2,9 +2,7 @@ import { z } from 'zod'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { label } from '../../accounts/users/input.ts'
 import { UserRef, assignableRoles, RoleEnum } from '../../accounts/users/refs.ts'
-import { actionsInput, addressesInput, packagesInput } from '../../accounts/tokens/limits.ts'
-import { limitTexts, TokenActionEnum, TokenScope } from '../../accounts/tokens/refs.ts'
-import { AccessTokenRef } from '../../accounts/tokens/schema.ts'
+import { AccessTokenRef, limitInputs, TokenScope } from '../../accounts/tokens/refs.ts'
 import { listTokens } from '../../accounts/tokens/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
@@ -222,13 +220,7 @@ builder.mutationField('createServiceAccountToken', (t) =>
         description:
           'Scopes of the token, limited to what the role of the service account allows. Default: READ and WRITE, or READ if that is the only action.',
       }),
-      packages: t.input.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
-      actions: t.input.field({
-        type: [TokenActionEnum],
-        description: `${limitTexts.actions} Default: what the scopes allow.`,
-        validate: actionsInput,
-      }),
-      addresses: t.input.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
+      ...limitInputs(t.input),
       expiresInDays: t.input.int({
         description:
           'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',

@@ -47,7 +47,7 @@ export async function createServiceAccount(context: SignedInContext, input: NewS
   })
 }
 
-/** Returns a new address below `.invalid`, which nobody can receive mail at (RFC 2606 §2). Renaming the account does not change it. */
+/** Returns a new address below `.invalid`, where no mail can be delivered (RFC 2606 §2). Renaming the account does not change it. */
 function newAddress(name: string): string {
   const words = name
     .toLowerCase()
