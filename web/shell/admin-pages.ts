@@ -44,6 +44,18 @@ const groups: AdminGroup[] = [
         icon: 'i-lucide-log-in',
         text: 'Providers for company sign-in, and second factors.',
       },
+      {
+        label: 'Service accounts',
+        to: { name: 'admin-service-accounts' },
+        icon: 'i-lucide-bot',
+        text: 'Accounts for programs, with tokens and without a password.',
+      },
+      {
+        label: 'CI systems',
+        to: { name: 'admin-token-issuers' },
+        icon: 'i-lucide-workflow',
+        text: 'Whose jobs can publish and read without a stored secret.',
+      },
     ],
   },
   {
