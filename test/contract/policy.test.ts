@@ -124,10 +124,13 @@ it('gives endpoints the access of the root field of their operation, except wher
   expect(others.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
     'GET /api/account/likes/:pkg',
     'GET /api/admin/audit-log',
+    'GET /api/admin/oidc-providers',
     'GET /api/admin/sdk/releases',
+    'GET /api/auth/identities',
     'GET /api/auth/keys',
     'GET /api/auth/me',
     'GET /api/auth/passkeys',
+    'GET /api/auth/providers',
     'GET /api/auth/sessions',
     'GET /api/invites/:token',
     'GET /api/legal/privacy',

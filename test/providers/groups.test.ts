@@ -49,7 +49,7 @@ describe('the groups of a provider', () => {
       { group: 'ops', role: 'admin' },
     ])
     const roles: unknown[] = []
-    for (const groups of [['devs'], ['ops', 'devs'], 'devs', ['nobody'], [], undefined, ['ops']])
+    for (const groups of [['devs'], ['ops', 'devs'], 'devs', ['unknown'], [], undefined, ['ops']])
       roles.push((await (await signIn(groups)).viewer())?.role)
     expect(roles).toEqual(['MEMBER', 'ADMIN', 'MEMBER', 'VIEWER', 'VIEWER', 'VIEWER', 'ADMIN'])
   })

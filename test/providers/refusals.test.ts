@@ -53,7 +53,7 @@ describe('an ID token', () => {
     ['without a nonce', ({ nonce: _nonce, ...claims }, stub) => stub.sign(claims)],
     ['without a subject', ({ sub: _sub, ...claims }, stub) => stub.sign(claims)],
     ['with a subject that is too long', (claims, stub) => stub.sign({ ...claims, sub: 'x'.repeat(256) })],
-    ['that is no JWT', () => 'not.a.token'],
+    ['that is not a JWT', () => 'not.a.token'],
   ])('%s is refused', async (_what, forge) => {
     const { stub, app } = await server()
     await using _app = app
@@ -103,7 +103,7 @@ describe('a callback', () => {
     expect(stub.exchanges).toHaveLength(1)
   })
 
-  it('is refused after ten minutes, and with a failure of the provider it says which', async () => {
+  it('is refused after ten minutes, and with a failure of the provider it names the failure', async () => {
     const { stub, app } = await server()
     await using _app = app
     await using _stub = stub
@@ -214,7 +214,7 @@ describe('the page to return to', () => {
 })
 
 describe('a provider', () => {
-  it.each(['nobody', 'ACME', 'a%2Fb', '..', 'x'.repeat(100)])('named %s does not exist, which the login page says', async (name) => {
+  it.each(['unknown', 'ACME', 'a%2Fb', '..', 'x'.repeat(100)])('named %s does not exist, which the login page reports', async (name) => {
     const { stub, app } = await server()
     await using _app = app
     await using _stub = stub

@@ -82,6 +82,7 @@ export function fieldQuery(schema: GraphQLSchema, path: string): string {
 const samples: Record<string, unknown> = {
   email: 'stranger@example.com',
   enabled: false,
+  issuer: 'https://login.example.com',
   package: 'nothing',
   password: 'a fine password of theirs',
   slug: 'something-else',

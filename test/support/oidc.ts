@@ -10,7 +10,7 @@ export const providerEnv = ({ issuer }: { issuer: string }, name = 'ACME'): Reco
   [`OIDC_${name}_GROUPS_CLAIM`]: 'groups',
 })
 
-/** The claims of a person, besides those that every ID token has. */
+/** The claims of a person, in addition to the standard ones of ID tokens. */
 export type PersonClaims = { sub: string } & Record<string, unknown>
 
 /** A browser with cookies. */

@@ -86,7 +86,7 @@ export async function acceptInvite(context: Context, token: string, given: strin
 /** Builds the NotFound error for an invitation that cannot be used. */
 export const invalidInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
 
-/** Returns the invitation with this token, or null if there is none that can be accepted. */
+/** Returns the invitation with this token, or null if none can be accepted. */
 export async function findInvite({ em, now }: Pick<Context, 'em' | 'now'>, token: string) {
   const live = { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } }
   return em.findOne(Invite, live, { populate: ['user'] })

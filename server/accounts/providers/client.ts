@@ -60,7 +60,7 @@ export async function openClient(services: Network, provider: Provider): Promise
   }
 }
 
-/** Sends the secret in the way that the provider supports; by default, in the header (OpenID Connect Discovery, section 3). */
+/** Sends the secret by a method that the provider supports; by default, in the header (OpenID Connect Discovery, section 3). */
 function authenticateBy(secret: string): oidc.ClientAuth {
   const [inHeader, inBody] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)]
   return (server, ...rest) => {

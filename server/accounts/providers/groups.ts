@@ -104,7 +104,7 @@ export type MembershipSync = (
 
 declare module '../../services.ts' {
   interface Services {
-    /** Gives a user the memberships in publishers that groups give, and takes those that they no longer give. Registered by open-services.ts. */
+    /** Gives a user the memberships in publishers that groups give, and takes them again once they no longer do. Registered by open-services.ts. */
     syncMemberships: MembershipSync
   }
 }

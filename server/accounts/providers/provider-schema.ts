@@ -158,7 +158,7 @@ builder.queryField('oidcTestResult', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: TestResultRef,
     nullable: true,
-    description: 'The result of a test sign-in of this session, for ten minutes; null if there is none.',
+    description: 'The result of a test sign-in of this session, for ten minutes; null without one.',
     args: { test: t.arg.string({ required: true, description: 'The parameter `test` of the page that the test returned to.' }) },
     resolve: (_root, { test }, context) => readTest(context, test),
   }),

@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import { conflict, notFound } from '../../errors.ts'
+import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
-import { defaultScopes, type OidcSettings } from '../../platform/config/oidc-variables.ts'
+import { defaultScopes, isProviderName, type OidcSettings } from '../../platform/config/oidc-variables.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { seal, unseal } from '../../platform/http/sealed.ts'
 import type { Services } from '../../services.ts'
@@ -55,11 +55,13 @@ export type NewProvider = Pick<OidcSettings, 'name' | 'issuer' | 'clientId'> & P
 
 /**
  * Adds a provider. Requires a recent proof, because a provider decides who signs in.
- * @throws ApiError Conflict when the name is taken; InsufficientPermissions for a session without a recent proof.
+ * @throws ApiError InvalidInput for the name; Conflict when it is taken; InsufficientPermissions for a session without a recent proof.
  */
 export async function createProvider(context: SignedInContext, input: NewProvider): Promise<Provider> {
   const { em, keys, config, viewer, ip, now } = context
   requireRecentProof(context)
+  if (!isProviderName(input.name))
+    throw invalidInput('name: must have at most 32 lower-case letters, digits and single underscores.', 'name')
   if (config.oidcProviders.some(({ name }) => name === input.name)) throw nameTaken()
   const { name, label = input.name, issuer, clientId, scopes = defaultScopes, groupsClaim = null, clientSecret } = input
   const row = { name, label, issuer, clientId, scopes, groupsClaim, clientSecret: clientSecret ? seal(keys, clientSecret) : null }

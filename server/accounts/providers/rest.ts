@@ -14,6 +14,7 @@ import { isRateLimited, safePath, startRound, withQuery } from './rounds.ts'
 
 const rules = 'groupRules { group role publisher publisherRole }'
 const provider = `name label issuer clientId hasClientSecret scopes groupsClaim isFromEnvironment redirectUri backchannelLogoutUri ${rules} lastSuccessAt lastErrorAt lastError`
+const settings = 'passwordSignIn oidcSignUp oidcSignUpDomains oidcSignUpGroups oidcDefaultRole oidcMaxIdleDays'
 const identity = 'id: uuid issuer subject email createdAt lastUsedAt'
 
 /** Routes of signing in through OpenID providers. */
@@ -64,8 +65,8 @@ export const providerRoutes = [
       answer: ok,
     },
   ),
-  route('GET /api/admin/oidc-providers', `{ oidcProviders { ${provider} } }`, {
-    summary: 'The sign-in providers with their configuration, without secrets.',
+  route('GET /api/admin/oidc-providers', `{ signInSettings { ${settings} } oidcProviders { ${provider} } }`, {
+    summary: 'The settings of signing in, and the providers with their configuration, without secrets.',
     caller: 'admin',
   }),
   route(

@@ -13,7 +13,7 @@ import { isFaultOfProvider, openClient, RoundFailure } from './client.ts'
 import { OidcRound, type RoundPurpose, UsedLogoutToken } from './entity.ts'
 import { type Provider, recordOutcome } from './providers.ts'
 
-/** How long a user has to sign in at the provider. */
+/** Time for signing in at the provider. */
 const roundMs = 10 * 60_000
 
 /** What the callback of a round needs. */

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { isPrivateName, isPublicAddress } from '../outbound/addresses.ts'
 import ipaddr from 'ipaddr.js'
 import { integer, list, oneOf, text } from './forms.ts'
 
@@ -15,12 +14,13 @@ export type OidcSettings = {
   groupsClaim: string | null
 }
 
-/** Names of providers, as in their URL. */
-export const providerName = /^[a-z0-9]+(?:_[a-z0-9]+)*$/
+/** Returns whether a text can be the name of a provider, as in its URL. */
+export const isProviderName = (text: string): boolean => text.length <= 32 && /^[a-z0-9]+(?:_[a-z0-9]+)*$/.test(text)
 
 const isOwnNetwork = (host: string): boolean => {
   const address = host.replace(/^\[|\]$/g, '')
-  return ipaddr.isValid(address) ? !isPublicAddress(address) : isPrivateName(host)
+  if (ipaddr.isValid(address)) return ipaddr.process(address).range() !== 'unicast'
+  return !host.includes('.') || /\.(localhost|local|internal|intranet|private|corp|home|lan|home\.arpa|test)$/.test(host)
 }
 
 /** The issuer of a provider. Plain http is only accepted in a private network. */
@@ -100,7 +100,7 @@ export const oidcVariables = {
 /** Rows of the table of settings for the settings of one provider. */
 export const oidcProviderRows: [string, Part][] = Object.entries<Part>(parts).map(([end, part]) => [`OIDC_<NAME>_${end}`, part])
 
-/** Returns the names of the settings of providers in an environment, without `_FILE`. `unknown` are names with the prefix that are no settings. */
+/** Returns the names of the settings of providers in an environment, without `_FILE`. `unknown` are names with the prefix that are not settings. */
 export function oidcNames(environment: Record<string, unknown>): { known: string[]; unknown: string[] } {
   const plain = Object.keys(environment)
     .filter((name) => name.startsWith('OIDC_') && environment[name] !== undefined)
@@ -143,7 +143,7 @@ function readProvider(name: string, valueOf: (name: string) => string | undefine
       return [end, parsed.data]
     }),
   ) as Partial<Record<keyof typeof parts, string>>
-  if (name.length > 32) problems.push(`OIDC_${name}_ISSUER: the name of the provider must have at most 32 characters`)
+  if (!isProviderName(name.toLowerCase())) problems.push(`OIDC_${name}_ISSUER: the name of the provider must have at most 32 characters`)
   if (problems.length > before) return null
   const { ISSUER: issuer = '', CLIENT_ID: clientId = '', CLIENT_SECRET, SCOPES = defaultScopes, GROUPS_CLAIM, LABEL } = values
   const key = name.toLowerCase()

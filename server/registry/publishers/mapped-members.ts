@@ -15,7 +15,7 @@ export const manualRoleOf = ({ role, mappedRole, manualRole }: PublisherMember):
   mappedRole === null || mappedRole === undefined ? role : (manualRole ?? null)
 
 /**
- * Gives a user the memberships that groups give, and takes those that they no longer give. What was given by hand stays. The last admin of a publisher
+ * Gives a user the memberships that groups give, and takes them again once they no longer do. What was given by hand stays. The last admin of a publisher
  * stays its admin.
  */
 export const syncMemberships: MembershipSync = async (em, user, memberships, { ip, now }) => {
