@@ -60,7 +60,7 @@ describe('sign-in through a provider', () => {
     await expectSound(page, 'login-not-linked')
   })
 
-  it('says why it failed: cancelled, wrong state, and provider away', async () => {
+  it('shows why it failed: cancelled, wrong state, and provider away', async () => {
     const provider = await OpenIdProvider.start()
     await using app = await consoleApp({ env: provider.env })
     const page = await open(app)

@@ -1,11 +1,12 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+// @ts-expect-error -- the package has no types
 import { Provider } from 'oidc-provider'
 
 /** The claims of a person, besides the subject. */
 type Claims = { email?: string; email_verified?: boolean; name?: string; groups?: string[] }
 
-/** An OpenID provider (oidc-provider) for the browser. It asks for no password: whoever is set as `person` signs in. */
+/** An OpenID provider (oidc-provider) for the browser. It asks for no password, and signs in the subject that is set as `person`. */
 export class OpenIdProvider implements AsyncDisposable {
   readonly issuer: string
   /** The subject of the person who signs in next. Null if the person cancels. */
@@ -27,7 +28,7 @@ export class OpenIdProvider implements AsyncDisposable {
     }
     const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const running = new OpenIdProvider(issuer, stop)
-    const provider = new Provider(issuer, running.configuration())
+    const provider = new (Provider as new (issuer: string, options: object) => Library)(issuer, running.configuration())
     provider.Client.prototype.redirectUriAllowed = () => true
     provider.Client.prototype.postLogoutRedirectUriAllowed = () => true
     const answer = provider.callback()
@@ -77,4 +78,12 @@ export class OpenIdProvider implements AsyncDisposable {
 
 const secret = 'the secret of this server at the provider'
 
-type Request = { oidc: { provider: Provider; session: { accountId: string }; client: { clientId: string } } }
+/** The interface of `oidc-provider` that is used here. */
+type Library = {
+  Client: { prototype: { redirectUriAllowed: () => boolean; postLogoutRedirectUriAllowed: () => boolean } }
+  Grant: new (of: { accountId: string; clientId: string }) => { addOIDCScope(scopes: string): void; save(): Promise<string> }
+  callback(): RequestListener
+  interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): Promise<void>
+}
+
+type Request = { oidc: { provider: Library; session: { accountId: string }; client: { clientId: string } } }

@@ -16,7 +16,7 @@ const messages: Record<string, (provider: string) => string> = {
   already_linked: (provider) => `This identity at ${provider} is already linked. Sign in to ${provider} with another identity.`,
   account_disabled: () => 'Your account is disabled. Ask an administrator.',
   wrong_identity: (provider) =>
-    `You signed in to ${provider} with another identity than the one that is linked to your account. Sign in there with the linked one.`,
+    `You signed in to ${provider} with another identity than your account is linked to. Sign in there with the linked one.`,
   session_ended: () => 'Your session ended in the meantime. Sign in, then try again.',
   invitation_invalid: () => 'This invitation is not valid: it has expired, was used, or was replaced. Ask for a new one.',
   rate_limited: () => 'Too many attempts. Try again in a few minutes.',

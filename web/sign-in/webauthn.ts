@@ -11,7 +11,7 @@ export type { CreationOptions, RequestOptions }
 /** Whether this browser has passkeys and offers them on this page: it must be loaded over HTTPS or from this machine. */
 export const hasPasskeys = isSecureContext && 'PublicKeyCredential' in globalThis
 
-/** The answer of an authenticator, or why there is none. Both are undefined if the page withdrew its request. */
+/** The answer of an authenticator, or why it did not answer. Both are undefined if the page withdrew its request. */
 type Answer<Response> = { response?: Response; failure?: Failure }
 
 /** Asks the user to create a passkey. */
