@@ -98,7 +98,7 @@ it('offers only the purposes that the role can serve', async () => {
   expect(await purposesIn(admin.page)).toBe(5)
 })
 
-it('says how long tokens may live on this server', async () => {
+it('shows how long tokens may live on this server', async () => {
   await using app = await consoleApp({ env: { TOKEN_MAX_DAYS: '60' } })
   const { email } = await app.member()
   const page = await openPage(app.url)

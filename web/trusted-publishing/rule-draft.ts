@@ -31,7 +31,7 @@ export function draftOf(rule: TrustedPublisherRowFragment | undefined, issuerId:
   }
 }
 
-/** Returns the members of a rule for the server, without those that the CI system does not know. */
+/** Returns the members of a rule for the server, without the members that the CI system does not know. */
 export function ruleOf(draft: RuleDraft, preset: TokenIssuerPreset) {
   const fields = presets[preset]
   const isReadOnly = draft.use === 'read'

@@ -13,7 +13,7 @@ describe('purposes', () => {
     ['EDITOR', 'machine publish read account'],
     ['ADMIN', 'machine publish read account administration'],
     ['OWNER', 'machine publish read account administration'],
-  ])('are those that the role %s can serve', (role, expected) => {
+  ])('match the permissions of the role %s', (role, expected) => {
     expect(
       purposesOf(role)
         .map(({ value }) => value)
