@@ -1,3 +1,4 @@
+import { packageQueries, packageTabs } from './package/package-pages.ts'
 import type { RouteLocationNormalized, RouteRecordSingleView } from 'vue-router'
 
 /** A page of the console, or the frame around its children. The only list of them: for the router, the build, the server and the tests. */
@@ -29,52 +30,10 @@ export interface FirstQuery {
 }
 
 /** The value of a variable: a constant, a parameter of the path, whether the path has this parameter, or whether the caller is signed in. */
-type Variable = string | number | boolean | null | { param: string; otherwise?: string } | { isGiven: string } | { isSignedIn: true }
-
-/** The variables of queries about the package and the version in the path (see `usePackageParams`). */
-function shownVersion(): Record<string, Variable> {
-  return { name: { param: 'name' }, version: { param: 'version', otherwise: '0.0.0' }, exact: { isGiven: 'version' } }
-}
+export type Variable = string | number | boolean | null | { param: string; otherwise?: string } | { isGiven: string } | { isSignedIn: true }
 
 /** The catch-all page, for paths that no other page has. */
 export const anyPath = '/:path(.*)*'
-
-/** What the frame of a package sends. */
-const packageQueries: FirstQuery[] = [
-  { name: 'Package', variables: { ...shownVersion(), signedIn: { isSignedIn: true } }, required: ['package', 'displayedVersion|version'] },
-]
-
-/** Returns the pages of a package's tabs, which are the same for the latest version and for a specific version. */
-const packageTabs = (prefix: string): Page[] => [
-  {
-    path: '',
-    name: `${prefix}-readme`,
-    module: 'package/readme-page.vue',
-    queries: [{ name: 'VersionDocument', variables: { ...shownVersion(), readme: true } }],
-  },
-  {
-    path: 'changelog',
-    name: `${prefix}-changelog`,
-    module: 'package/changelog-page.vue',
-    queries: [{ name: 'VersionDocument', variables: { ...shownVersion(), changelog: true } }],
-  },
-  { path: 'example', name: `${prefix}-example`, module: 'package/example-page.vue' },
-  { path: 'license', name: `${prefix}-license`, module: 'package/license-page.vue' },
-  {
-    path: 'dependencies',
-    name: `${prefix}-dependencies`,
-    module: 'package/dependencies-page.vue',
-    queries: [{ name: 'Dependencies', variables: shownVersion() }],
-  },
-  {
-    path: 'install',
-    name: `${prefix}-install`,
-    module: 'package/install-page.vue',
-    queries: [{ name: 'Installation', variables: shownVersion() }],
-  },
-  { path: 'score', name: `${prefix}-score`, module: 'score/score-page.vue' },
-  { path: 'files/:path(.*)*', name: `${prefix}-files`, module: 'files/files-page.vue' },
-]
 
 export const pages: Page[] = [
   {

@@ -15,6 +15,7 @@ const required: Record<string, string> = {
   markdown: '"# Hello"',
   lock: '"packages: {}"',
   token: '"unknown"',
+  test: '"unknown"',
   id: '"unknown"',
   ids: '["unknown"]',
   requestId: '"unknown"',

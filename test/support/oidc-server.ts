@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair } from 'jose'
+// @ts-expect-error -- the package has no types
 import { Provider } from 'oidc-provider'
 import type { Browser } from './oidc.ts'
 
@@ -56,7 +57,7 @@ export class OidcServer implements AsyncDisposable {
     Object.assign(this.client, changes)
     const { privateKey } = await generateKeyPair('RS256', { extractable: true })
     const jwk = { ...(await exportJWK(privateKey)), use: 'sig', alg: 'RS256' }
-    this.library = new (Provider as unknown as new (issuer: string, options: object) => Library)(this.issuer, this.options(jwk))
+    this.library = new (Provider as new (issuer: string, options: object) => Library)(this.issuer, this.options(jwk))
   }
 
   private options(jwk: object): object {

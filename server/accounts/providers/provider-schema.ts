@@ -140,7 +140,6 @@ builder.mutationField('testOidcProvider', (t) =>
       name: t.input.string({ required: true, description: 'Name of the provider.' }),
       returnTo: t.input.string({
         description: 'Path of this server to return to, relative to SERVER_URL. Default: `/admin/sign-in`.',
-        extensions: { maxLength: 2000 },
       }),
     },
     resolve: async (_root, { input }, context) => {

@@ -119,7 +119,7 @@ export async function takeRound(context: Context, name: string, state: unknown):
 /** Returns the path to return to, or `fallback` if the text is not a path of this server. */
 export function safePath(text: unknown, fallback: string): string {
   // Visible ASCII without backslashes, which browsers treat as slashes.
-  if (typeof text !== 'string' || text.length > 2000 || !/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(text)) return fallback
+  if (typeof text !== 'string' || text.length > 1024 || !/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(text)) return fallback
   return URL.parse(text, 'http://server.invalid')?.host === 'server.invalid' ? text : fallback
 }
 

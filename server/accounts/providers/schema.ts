@@ -137,7 +137,6 @@ builder.objectField(UserRef, 'hasPassword', (t) =>
 
 const returnTo = {
   description: 'Path of this server to return to, relative to SERVER_URL. After a failure it has the parameters `error` and `provider`.',
-  extensions: { maxLength: 2000 },
 } as const
 const providerText = 'Name of the provider.'
 const nameOfProvider = z.string().max(32, 'is not the name of a provider')

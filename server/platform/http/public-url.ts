@@ -14,9 +14,4 @@ export function hostedUrl(request: FastifyRequest, serverUrl: string): string {
 }
 
 /** Returns the path of SERVER_URL without a trailing slash, such as `/pub`, or an empty string. All endpoints except the probes are below it. */
-export function basePath(serverUrl: string): string {
-  if (latest?.serverUrl !== serverUrl) latest = { serverUrl, path: new URL(serverUrl).pathname.replace(/\/$/, '') }
-  return latest.path
-}
-
-let latest: { serverUrl: string; path: string } | undefined
+export const basePath = (serverUrl: string): string => serverUrl.replace(/^\w+:\/\/[^/]+/, '').replace(/\/$/, '')

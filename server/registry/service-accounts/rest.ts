@@ -21,6 +21,7 @@ export const serviceAccountRoutes = [
     summary: 'Creates a service account of the server.',
     status: 201,
     fixedInput: { publisherId: null, publisherRole: null },
+    caller: 'admin',
     answer: 'createServiceAccount.serviceAccount',
   }),
   route('GET /api/publishers/:id/service-accounts', `query ($id: String!) { publisher(slug: $id) { serviceAccounts { ${fields} } } }`, {
