@@ -1,12 +1,12 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { formerly } from '../../platform/graphql/former-schema.ts'
-import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
+import { connectionOf, done, payload, wordEnum } from '../../platform/graphql/payload.ts'
 import { connectionOrders, newestByDefault } from '../../platform/graphql/types.ts'
 import { requireChosenPassword } from '../../platform/access/guards.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 import { belongingsScope, visibleBelongings, canSeeBelongings } from '../users/policy.ts'
-import { Session } from './entity.ts'
+import { Session, type SignInWay } from './entity.ts'
 import {
   confirmPassword,
   listSessions,
@@ -21,6 +21,12 @@ import {
 } from './service.ts'
 import { signIn } from './sign-in.ts'
 import { loadUser } from '../users/service.ts'
+
+const SignInWayEnum = wordEnum<SignInWay>('SignInWay', 'A way to sign in.', {
+  password: 'With a password.',
+  provider: 'Through an OpenID provider.',
+  passkey: 'With a passkey.',
+})
 
 const SessionRef = builder.objectRef<Session>('Session')
 builder.node(SessionRef, {
@@ -40,6 +46,11 @@ builder.node(SessionRef, {
     }),
     clientIp: t.exposeString('clientIp', { description: 'IP address of the sign-in.' }),
     userAgent: t.exposeString('userAgent', { description: 'User agent of the browser that signed in.' }),
+    way: t.field({
+      type: SignInWayEnum,
+      description: 'How the user signed in.',
+      resolve: ({ way }) => way,
+    }),
     current: t.boolean({
       description: 'Whether this request was made with this session.',
       resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id,

@@ -32,7 +32,8 @@ const limits = {
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
   devicePoll: { points: 1200, duration: minutes(15) },
-  passkeyOptions: { points: 60, duration: minutes(15) },
+  // each view of the sign-in page takes one, and many people can share an address
+  passkeyOptions: { points: 600, duration: minutes(15) },
   oidc: { points: 120, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
   // per account to sign in to: one bucket for each known device, one for known address ranges, and one for all other clients
