@@ -31,7 +31,7 @@ export async function askForPasskey(
 
 /** Whether the browser suggests passkeys in the field for the e-mail address. */
 export async function hasAutofill(): Promise<boolean> {
-  return hasPasskeys && (await PublicKeyCredential.isConditionalMediationAvailable?.()) === true
+  return hasPasskeys && ((await PublicKeyCredential.isConditionalMediationAvailable?.()) ?? false)
 }
 
 /** Withdraws the suggestions of passkeys, or closes the browser's dialog. */
