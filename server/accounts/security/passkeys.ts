@@ -18,19 +18,21 @@ import {
   webauthn,
 } from '../factors/challenges.ts'
 import { Passkey } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor, usablePasskeys } from '../factors/factors.ts'
+import { lockAccount, requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
 const maxPasskeys = 20
 
 /**
  * Returns the options with which a browser creates a passkey for the caller.
- * @throws ApiError InsufficientPermissions without a recent proof; Conflict where SERVER_URL allows no passkeys, or at the maximum of passkeys.
+ * @throws ApiError InsufficientPermissions without a recent proof, or a proof of a required factor that the caller has; Conflict where
+ * SERVER_URL allows no passkeys, or at the maximum of passkeys.
  */
 export async function startRegistration(context: SignedInContext): Promise<object> {
   requireRecentProof(context)
   const { em, viewer, config, credential, database } = context
   const { id: rpID } = requireRelyingParty(config)
+  await requireProvedFactor(em, context)
   const passkeys = await em.find(Passkey, { user: viewer.id })
   requireFewer(passkeys.length)
   const challenge = await issueChallenge(context, 'register', credential.id)
@@ -64,6 +66,7 @@ export async function registerPasskey(context: SignedInContext, { name, credenti
   try {
     return await em.transactional(async (inner) => {
       if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+      await requireProvedFactor(inner, context)
       requireFewer(await inner.count(Passkey, { user: viewer.id }))
       const passkey = inner.create(Passkey, { ...created, user: inner.getReference(User, viewer.id), name, createdAt: now() })
       await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { hasSecondFactor: true })
