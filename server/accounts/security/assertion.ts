@@ -47,7 +47,16 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
   const { user, name } = passkey
   const origin = await originOf(context, user.id)
   const summary = `${user.displayName} signed in with the passkey "${name}"`
-  const session = await startSession(context, user, { way: 'passkey', origin, hasSecondFactor: true, summary })
+  const session = await startSession(context, user, {
+    way: 'passkey',
+    origin,
+    hasSecondFactor: true,
+    summary,
+    also: async (inner) => {
+      // It may have been removed or disabled since it was verified.
+      if (!(await inner.count(Passkey, { id: passkey.id, disabledAt: null }))) throw notAccepted()
+    },
+  })
   if (!session) return rejectPasskey(context, user)
   clearCookie(reply, 'passkey', config.SERVER_URL)
   sendSession(context, session, origin)
@@ -58,8 +67,10 @@ async function rejectPasskey({ em, ip }: Context, user?: User): Promise<never> {
   const summary = 'Someone tried to sign in with a passkey that was not accepted'
   audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary, ip })
   await em.flush()
-  throw missingAuthentication('The passkey was not accepted. Try again, or sign in another way.')
+  throw notAccepted()
 }
+
+const notAccepted = () => missingAuthentication('The passkey was not accepted. Try again, or sign in another way.')
 
 type Expected = { purpose: ChallengePurpose; holder: string; userId?: string }
 
