@@ -6,7 +6,9 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
+import { LinkedIdentity } from '../providers/entity.ts'
 import { Session } from '../sessions/entity.ts'
+import { maySignIn } from '../sessions/sign-in.ts'
 import { User } from '../users/entity.ts'
 import {
   algorithms,
@@ -126,13 +128,14 @@ export function renamePasskey({ em, viewer, ip }: SignedInContext, id: string, n
  */
 export function removePasskey(context: SignedInContext, id: string): Promise<Passkey> {
   requireRecentProof(context)
-  const { em, viewer, credential, ip, config } = context
+  const { em, viewer, ip, config } = context
   return em.transactional(async (inner) => {
     const account = await lockAccount(inner, viewer.id)
     const passkey = await findOwn(inner, viewer.id, id)
     const others = (await usablePasskeys(inner, viewer.id, config)).filter((other) => other.id !== id)
-    const hasOtherWay = account?.passwordHash != null || (credential.kind === 'session' && credential.way === 'provider')
-    if (others.length === 0 && !hasOtherWay) throw conflict('This passkey is your only way to sign in. Add another one first.')
+    const hasPassword = account?.passwordHash != null && maySignIn(context, account)
+    if (others.length === 0 && !hasPassword && (await inner.count(LinkedIdentity, { user: viewer.id })) === 0)
+      throw conflict('This passkey is your only way to sign in. Add another one first.')
     await requireOtherFactor(inner, context, { passkeys: others.length })
     inner.remove(passkey)
     const summary = `${viewer.displayName} removed the passkey "${passkey.name}"`

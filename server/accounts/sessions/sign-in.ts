@@ -153,7 +153,7 @@ async function rejectSignIn({ em, ip, config }: Context, user: Account | null): 
 }
 
 /** Whether an account may sign in with its password. */
-const maySignIn = ({ config }: Pick<Context, 'config'>, { role }: Pick<User, 'role'>): boolean =>
+export const maySignIn = ({ config }: Pick<Context, 'config'>, { role }: Pick<User, 'role'>): boolean =>
   config.PASSWORD_SIGN_IN === 'all' || role === 'owner'
 
 /** Hashes the password with the current cost. Returns null if the hashing queue is full, since rehashing can wait for another sign-in. */
