@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
-import { addPasskey, browserOf, prove, signInWith } from '../support/authenticator.ts'
+import { addPasskey, Authenticator, browserOf, prove, signInWith } from '../support/authenticator.ts'
 import { addTotp, codeAt } from '../support/totp.ts'
 
 const start = new Date('2026-01-01T12:00:00Z')
@@ -11,6 +11,7 @@ const due = {
   status: 403,
   body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('requires a second factor') } },
 }
+const unproved = { status: 403, body: { error: { code: 'InsufficientPermissions', message: expect.stringMatching(/^You have a/) } } }
 const isDue = async (browser: Actor) =>
   (await browser.graphql('{ viewer { mustProveSecondFactor } }')).body.data.viewer.mustProveSecondFactor
 
@@ -89,6 +90,40 @@ it('needs a recent confirmation to set up a factor, which a session without one 
   await browser.post('/api/auth/confirm-password', { currentPassword: 'correct horse' })
   await addTotp(browser, after(700))
   expect(await browser.get('/api/auth/keys')).toMatchObject({ status: 200 })
+})
+
+it('adds no further factor with the password alone, but after a proof with the first one', async () => {
+  await using app = await testApp(required('all'))
+  const alice = await app.member()
+  const first = await alice.session()
+  const [started, withTotp, withPasskey] = [await alice.session(), await alice.session(), await alice.session()]
+  const { secret } = (await started.post('/api/auth/totp')).body as { secret: string }
+  const { body: options } = await withPasskey.post('/api/auth/passkeys/options')
+  const passkey = await addPasskey(first)
+  // Both were started before the account had a factor.
+  const credential = new Authenticator().create(options)
+  expect(await withPasskey.post('/api/auth/passkeys', { name: 'Mine', credential })).toMatchObject(unproved)
+  expect(await started.post('/api/auth/totp/confirm', { otp: codeAt(secret, start) })).toMatchObject(unproved)
+  for (const path of ['passkeys/options', 'totp']) expect(await withTotp.post(`/api/auth/${path}`)).toMatchObject(unproved)
+  const query = 'mutation { startPasskeyRegistration { __typename } }'
+  expect((await withTotp.graphql(query)).body.errors[0].extensions).toMatchObject({ code: 'InsufficientPermissions' })
+  for (const session of [started, withTotp, withPasskey]) expect(await isDue(session)).toBe(true)
+  expect((await first.get('/api/auth/passkeys')).body.passkeys).toHaveLength(1)
+  expect(await prove(withTotp, passkey)).toMatchObject({ status: 200 })
+  await addTotp(withTotp, start)
+})
+
+it('adds no passkey with the password alone to an account with an authenticator app', async () => {
+  await using app = await testApp(required('all'))
+  const alice = await app.member()
+  const [browser, other] = [await alice.session(), await alice.session()]
+  const { body: options } = await other.post('/api/auth/passkeys/options')
+  await addTotp(browser, start)
+  const credential = new Authenticator().create(options)
+  expect(await other.post('/api/auth/passkeys', { name: 'Mine', credential })).toMatchObject(unproved)
+  for (const path of ['passkeys/options', 'totp']) expect(await other.post(`/api/auth/${path}`)).toMatchObject(unproved)
+  expect(await isDue(other)).toBe(true)
+  await addPasskey(browser)
 })
 
 it('accepts sessions of passkeys and codes, and a proof with a passkey', async () => {

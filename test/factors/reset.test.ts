@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 import { admin as command, adminJson } from '../support/admin.ts'
-import { addPasskey, signInWith } from '../support/authenticator.ts'
-import { addTotp } from '../support/totp.ts'
+import { addPasskey, signInOptions, signInWith } from '../support/authenticator.ts'
+import { duringTransaction } from '../support/concurrent-transaction.ts'
+import { addTotp, codeAt } from '../support/totp.ts'
 
 const start = new Date('2026-01-01T12:00:00Z')
 const reset = (id: string) => `/api/admin/users/${id}/reset-second-factor`
@@ -60,4 +61,23 @@ it('is reset on the command line, also for the owner', async () => {
   expect(await command(app, 'reset-second-factor', 'unknown@example.com')).toMatchObject({ code: 1 })
   const log = JSON.stringify((await owner.get('/api/admin/audit-log')).body)
   expect(log).toContain('The operator reset the second factor of Olive Owner, on the command line')
+})
+
+it.each(['passkey', 'code'])('lets no sign-in with the lost %s finish after the reset', async (factor) => {
+  await using app = await testApp({ now: start })
+  const alice = await app.member()
+  const browser = await alice.session()
+  const passkey = await addPasskey(browser)
+  const { secret } = await addTotp(browser, start)
+  const { options, headers, ip } = await signInOptions(app)
+  const codes = { email: alice.email, password: 'correct horse', otp: codeAt(secret, new Date(start.getTime() + 30_000)) }
+  const signIn = () =>
+    factor === 'passkey'
+      ? app.anonymous.post('/api/auth/passkey/login', { credential: passkey.get(options) }, { headers, ip })
+      : app.anonymous.post('/api/auth/login', codes, { ip })
+  const changes = ['passkeys', 'totp_secrets', 'sessions'].map((table) => `delete from ${table} where user_id = '${alice.id}'`)
+  const answer = await duringTransaction(app, { lock: `select id from users where id = '${alice.id}'`, changes }, signIn)
+  // Where the code is read after the reset, the password is enough.
+  if (factor === 'passkey') expect(answer).toMatchObject({ status: 401 })
+  expect(await app.services.database.reads.all('select way from sessions where has_second_factor')).toEqual([])
 })

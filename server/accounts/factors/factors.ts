@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { conflict } from '../../errors.ts'
+import { conflict, insufficientPermissions } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { mustHaveSecondFactor } from '../../platform/access/policy.ts'
+import { mustHaveSecondFactor, secondFactorIsDue } from '../../platform/access/policy.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { db } from '../../platform/db/query.ts'
@@ -19,6 +19,19 @@ export async function lockAccount(em: EntityManager, id: string) {
 export async function usablePasskeys(em: EntityManager, userId: string, config: Pick<Config, 'SERVER_URL'>): Promise<Passkey[]> {
   const party = relyingParty(config)
   return party ? em.find(Passkey, { user: userId, disabledAt: null, rpId: party.id }) : []
+}
+
+/**
+ * Throws InsufficientPermissions for a session that lacks a required second factor while its user has one. Such a session must prove that one: it
+ * could otherwise add a factor with the password alone.
+ */
+export async function requireProvedFactor(em: EntityManager, context: SignedInContext): Promise<void> {
+  if (!secondFactorIsDue(context)) return
+  const { viewer, config } = context
+  const hasPasskeys = (await usablePasskeys(em, viewer.id, config)).length > 0
+  if (hasPasskeys) throw insufficientPermissions('You have a passkey. Prove it first: until then this session can add no second factor.')
+  if ((await em.count(Totp, { user: viewer.id, confirmedAt: { $ne: null } })) > 0)
+    throw insufficientPermissions('You have an authenticator app. Sign in again with its code to add another second factor.')
 }
 
 type Left = { passkeys?: number; totp?: false }

@@ -6,7 +6,9 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
+import { LinkedIdentity } from '../providers/entity.ts'
 import { Session } from '../sessions/entity.ts'
+import { maySignIn } from '../sessions/sign-in.ts'
 import { User } from '../users/entity.ts'
 import {
   algorithms,
@@ -18,19 +20,21 @@ import {
   webauthn,
 } from '../factors/challenges.ts'
 import { Passkey } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor, usablePasskeys } from '../factors/factors.ts'
+import { lockAccount, requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
 const maxPasskeys = 20
 
 /**
  * Returns the options with which a browser creates a passkey for the caller.
- * @throws ApiError InsufficientPermissions without a recent proof; Conflict where SERVER_URL allows no passkeys, or at the maximum of passkeys.
+ * @throws ApiError InsufficientPermissions without a recent proof, or a proof of a required factor that the caller has; Conflict where
+ * SERVER_URL allows no passkeys, or at the maximum of passkeys.
  */
 export async function startRegistration(context: SignedInContext): Promise<object> {
   requireRecentProof(context)
   const { em, viewer, config, credential, database } = context
   const { id: rpID } = requireRelyingParty(config)
+  await requireProvedFactor(em, context)
   const passkeys = await em.find(Passkey, { user: viewer.id })
   requireFewer(passkeys.length)
   const challenge = await issueChallenge(context, 'register', credential.id)
@@ -64,6 +68,7 @@ export async function registerPasskey(context: SignedInContext, { name, credenti
   try {
     return await em.transactional(async (inner) => {
       if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+      await requireProvedFactor(inner, context)
       requireFewer(await inner.count(Passkey, { user: viewer.id }))
       const passkey = inner.create(Passkey, { ...created, user: inner.getReference(User, viewer.id), name, createdAt: now() })
       await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { hasSecondFactor: true })
@@ -123,13 +128,14 @@ export function renamePasskey({ em, viewer, ip }: SignedInContext, id: string, n
  */
 export function removePasskey(context: SignedInContext, id: string): Promise<Passkey> {
   requireRecentProof(context)
-  const { em, viewer, credential, ip, config } = context
+  const { em, viewer, ip, config } = context
   return em.transactional(async (inner) => {
     const account = await lockAccount(inner, viewer.id)
     const passkey = await findOwn(inner, viewer.id, id)
     const others = (await usablePasskeys(inner, viewer.id, config)).filter((other) => other.id !== id)
-    const hasOtherWay = account?.passwordHash != null || (credential.kind === 'session' && credential.way === 'provider')
-    if (others.length === 0 && !hasOtherWay) throw conflict('This passkey is your only way to sign in. Add another one first.')
+    const hasPassword = account?.passwordHash != null && maySignIn(context, account)
+    if (others.length === 0 && !hasPassword && (await inner.count(LinkedIdentity, { user: viewer.id })) === 0)
+      throw conflict('This passkey is your only way to sign in. Add another one first.')
     await requireOtherFactor(inner, context, { passkeys: others.length })
     inner.remove(passkey)
     const summary = `${viewer.displayName} removed the passkey "${passkey.name}"`

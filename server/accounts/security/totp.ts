@@ -9,13 +9,13 @@ import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
 import { isConfirmed, matchingStep, periodSeconds, replaceRecoveryCodes } from '../factors/codes.ts'
 import { RecoveryCode, Totp } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor } from '../factors/factors.ts'
+import { lockAccount, requireOtherFactor, requireProvedFactor } from '../factors/factors.ts'
 import { Session } from '../sessions/entity.ts'
 import { reloadUser } from '../users/service.ts'
 
 /**
  * Starts to set up an authenticator app. It counts once a code of it was confirmed.
- * @throws ApiError InsufficientPermissions without a recent proof; Conflict if there is one already.
+ * @throws ApiError InsufficientPermissions without a recent proof, or a proof of a required factor that the caller has; Conflict if there is one already.
  */
 export async function startTotp(context: SignedInContext): Promise<{ secret: string; uri: string; qrCode: string }> {
   requireRecentProof(context)
@@ -23,6 +23,7 @@ export async function startTotp(context: SignedInContext): Promise<{ secret: str
   const secret = new Secret({ size: 20 })
   await em.transactional(async (inner) => {
     if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await requireProvedFactor(inner, context)
     if (await inner.count(Totp, { user: viewer.id, ...isConfirmed }))
       throw conflict('You already have an authenticator app. Remove it first.')
     await inner.nativeDelete(Totp, { user: viewer.id })
@@ -35,7 +36,8 @@ export async function startTotp(context: SignedInContext): Promise<{ secret: str
 
 /**
  * Confirms the authenticator app with its first code. Returns new recovery codes. The session has proved a second factor with it.
- * @throws ApiError InvalidInput for a wrong code; Conflict if none was started; RateLimitExceeded after too many wrong codes.
+ * @throws ApiError InvalidInput for a wrong code; Conflict if none was started; InsufficientPermissions without a proof of a required factor that the
+ * caller has; RateLimitExceeded after too many wrong codes.
  */
 export async function confirmTotp(context: SignedInContext, otp: string): Promise<string[]> {
   const { em, viewer, keys, limits, now, ip, credential } = context
@@ -46,6 +48,7 @@ export async function confirmTotp(context: SignedInContext, otp: string): Promis
   if (step === null) throw wrongCode()
   return em.transactional(async (inner) => {
     if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await requireProvedFactor(inner, context)
     const still = { user: viewer.id, sealed: totp.sealed, confirmedAt: null }
     if (!(await inner.nativeUpdate(Totp, still, { confirmedAt: now(), lastStep: step })))
       throw conflict('The setup was started again. Use the newest secret.')

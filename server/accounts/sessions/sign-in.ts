@@ -1,4 +1,5 @@
 import type { Loaded } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication, secondFactorRequired } from '../../errors.ts'
@@ -7,6 +8,7 @@ import { countFailures, networkKeys, fairQueueKey } from '../../platform/http/li
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { type Codes, factorWays, findTotp, useCode } from '../factors/codes.ts'
+import { Totp } from '../factors/entity.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
@@ -71,46 +73,53 @@ async function lookUp(context: Context, key: string, account: string): Promise<S
   return { user, origin, hasher }
 }
 
-type Attempt = SignInCaller & Codes & { account: string; password: string; hasSecondFactor?: boolean }
+type Attempt = SignInCaller & Codes & { account: string; password: string; totp?: Totp | null }
 
 const wrongCode = 'wrongCode'
 
 /**
  * Starts a session if the password is right, and the code of an account with an authenticator app. Returns null if the password is wrong, or was
  * changed before the session could start.
- * @throws ApiError MissingAuthentication with `secondFactor` if the code is missing.
+ * @throws ApiError MissingAuthentication with `secondFactor` if the code is missing; MissingAuthentication if the app was removed after its code was checked.
  */
 async function begin(context: Context, user: Account | null, attempt: Attempt): Promise<NewSession | typeof wrongCode | null> {
   const { hasher, password, origin } = attempt
   const verified = user?.isActive && maySignIn(context, user) ? (user.passwordHash ?? null) : null
   const fits = await verifyPassword(hasher, password, verified)
   if (!user || !verified || !fits) return null
-  const hasSecondFactor = attempt.hasSecondFactor ?? (await proveSecondFactor(context, user, attempt))
-  if (hasSecondFactor === wrongCode) return wrongCode
+  const totp = attempt.totp === undefined ? await proveSecondFactor(context, user, attempt) : attempt.totp
+  if (totp === wrongCode) return wrongCode
   const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(hasher, password) : null
   const changes = rehashed === null ? {} : { passwordHash: rehashed }
   const session = await startSession(context, user, {
     way: 'password',
     origin,
-    hasSecondFactor,
+    hasSecondFactor: totp !== null,
     still: { passwordHash: verified },
     changes,
+    also: (inner) => requireUnchanged(inner, totp),
   })
   if (session) return session
   // The hash was replaced concurrently, possibly by a sign-in that only rehashed the same password. Verify again.
   return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), {
     ...attempt,
-    hasSecondFactor,
+    totp,
   })
 }
 
+/** Throws MissingAuthentication if the authenticator app whose code was accepted has been removed or reset. */
+async function requireUnchanged(em: EntityManager, totp: Totp | null): Promise<void> {
+  if (totp && !(await em.count(Totp, { user: totp.user.id, confirmedAt: totp.confirmedAt })))
+    throw missingAuthentication('Your authenticator app was removed in the meantime. Sign in again.')
+}
+
 /**
- * Returns whether a right code was sent, which is used up; false for an account without an authenticator app.
+ * Returns the authenticator app for which a right code was sent, which is used up; null for an account without one.
  * @throws ApiError MissingAuthentication with `secondFactor` if no code was sent.
  */
-async function proveSecondFactor(context: Context, { id }: Account, attempt: Attempt): Promise<boolean | typeof wrongCode> {
+async function proveSecondFactor(context: Context, { id }: Account, attempt: Attempt): Promise<Totp | null | typeof wrongCode> {
   const totp = await findTotp(context.em, id)
-  if (!totp) return false
+  if (!totp) return null
   if (!attempt.otp && !attempt.recoveryCode)
     throw secondFactorRequired('Enter the code of your authenticator app, or a recovery code.', await factorWays(context, id))
   const key = failuresKey(attempt.account, attempt.origin)
@@ -121,7 +130,7 @@ async function proveSecondFactor(context: Context, { id }: Account, attempt: Att
     () => useCode(context, totp, attempt),
     (right) => !right,
   )
-  return isRight || wrongCode
+  return isRight ? totp : wrongCode
 }
 
 async function rejectCode(context: Context, user: Account): Promise<never> {
@@ -144,7 +153,7 @@ async function rejectSignIn({ em, ip, config }: Context, user: Account | null): 
 }
 
 /** Whether an account may sign in with its password. */
-const maySignIn = ({ config }: Pick<Context, 'config'>, { role }: Pick<User, 'role'>): boolean =>
+export const maySignIn = ({ config }: Pick<Context, 'config'>, { role }: Pick<User, 'role'>): boolean =>
   config.PASSWORD_SIGN_IN === 'all' || role === 'owner'
 
 /** Hashes the password with the current cost. Returns null if the hashing queue is full, since rehashing can wait for another sign-in. */
