@@ -3,7 +3,7 @@ import { jobUrls } from '../../server/registry/trusted-publishing/presets.ts'
 import { packageArchive } from '../support/archive.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 import { githubClaims } from '../support/token-issuer.ts'
-import { trustedApp } from '../support/trusted-app.ts'
+import { trustedApp, tryPublish } from '../support/trusted-app.ts'
 
 const ciUuid = '4a1f5dd0-6e6c-4b4c-a8c4-8d4ed1b1f111'
 const bitbucketUuid = '{2b8c4d6e-5f4a-4f2a-9d1d-111111111111}'
@@ -164,11 +164,19 @@ const unfit: [preset: string, claims: object, sentence: string][] = [
   [
     'gitlab',
     { ci_config_ref_uri: 'gitlab.example.com/evil/flows//.gitlab-ci.yml@refs/heads/main' },
-    'This job runs the workflow evil/flows/.gitlab-ci.yml of another repository. acme_ui can be published by .gitlab-ci.yml only.',
+    'This job runs the workflow evil/flows/.gitlab-ci.yml of another repository. Packages can be read by .gitlab-ci.yml only.',
   ],
-  ['forgejo', { event_name: 'pull_request_target' }, 'This job was started by pull_request_target. Jobs of pull requests cannot publish.'],
+  [
+    'forgejo',
+    { event_name: 'pull_request_target' },
+    'This job was started by pull_request_target. Such jobs can neither read nor publish packages.',
+  ],
   ['buildkite', { build_tag: '' }, 'This job runs on refs/heads/v1.0.0. acme_ui can be published from tags v{{version}} only.'],
-  ['circleci', { 'oidc.circleci.com/ssh-rerun': true }, 'This job was rerun with SSH access. Such jobs cannot publish.'],
+  [
+    'circleci',
+    { 'oidc.circleci.com/ssh-rerun': true },
+    'This job was rerun with SSH access. Such jobs can neither read nor publish packages.',
+  ],
   [
     'bitbucket',
     { deploymentEnvironmentUuid: undefined },
@@ -192,7 +200,7 @@ it('refuses tokens of each CI system that are not for a release', async () => {
   for (const [preset, changes, sentence] of unfit) {
     const claims = presets.find(([name]) => name === preset)?.[1]
     const actor = app.withToken(await issuer.token(app, { ...claims, ...changes }, { path: preset }))
-    const answer = await publishArchive(actor, archive)
+    const answer = await tryPublish(actor, archive)
     expect([preset, answer.status, answer.body.error?.message]).toEqual([preset, 403, sentence])
   }
   const google = presets.find(([name]) => name === 'google')?.[1]
