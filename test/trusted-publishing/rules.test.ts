@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { statuses } from '../actor.ts'
 import { packageArchive } from '../support/archive.ts'
+import { interleave, interleavings } from '../support/interleave.ts'
 import { acme } from '../support/publishers.ts'
 import { announce, publish, publishArchive, upload } from '../support/publish.ts'
 import { acmeRule } from '../support/token-issuer.ts'
@@ -45,7 +46,7 @@ it('allows jobs of a read-only rule to read, but not to publish', async () => {
   const { member, addRule, job } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
   await addRule({ repository: 'acme/app', isReadOnly: true, environment: 'ci' })
-  const app = { repository: 'acme/app', repository_id: '3' }
+  const app = { repository: 'acme/app', repository_id: '3', workflow_ref: undefined, job_workflow_ref: undefined }
   const actor = await job({ ...app, environment: 'ci' })
   expect((await actor.get('/api/packages/acme_ui')).status).toBe(200)
   expect((await actor.get('/api/archives/acme_ui-0.9.0.tar.gz')).status).toBe(200)
@@ -121,6 +122,28 @@ it('locks a rule to one of two repositories that use it at once', async () => {
   const { body } = await member.get('/api/packages/acme_ui/trusted-publishers')
   const locked = body.trustedPublishers[0].lockedRepositoryId as string
   expect(answers.map(({ status }) => status)).toEqual(['1', '1', '1', '2', '2', '2'].map((id) => (id === locked ? 200 : 403)))
+})
+
+it('changes and removes rules while jobs are matched with them', async () => {
+  await using all = await trustedApp()
+  const { app, member, addRule, addIssuer, job, tokenIssuerId } = all
+  const issuers = [tokenIssuerId, await addIssuer('github', 'other')]
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  let id = await addRule(acmeRule)
+  for (let round = 0; round < interleavings; round++) {
+    const [actor, other] = [await job(), await job({}, { path: 'other' })]
+    const answers = await interleave(app, round, [
+      () => member.put(`/api/trusted-publishers/${id}`, { ...acmeRule, tokenIssuerId: issuers[round % 2], label: `${round}` }),
+      () => actor.get('/api/packages/acme_ui'),
+      () => other.get('/api/packages/acme_ui'),
+    ])
+    expect(answers[0].status, JSON.stringify(answers[0].body)).toBe(200)
+    for (const { status } of answers.slice(1)) expect([200, 401, 403]).toContain(status)
+    const last = await Promise.all([member.delete(`/api/trusted-publishers/${id}`), (await job()).get('/api/packages/acme_ui')])
+    expect(last[0].status).toBe(200)
+    expect([200, 401, 403]).toContain(last[1].status)
+    id = await addRule(acmeRule)
+  }
 })
 
 it('allows a job to finish with the key in the upload URL, and no other job', async () => {

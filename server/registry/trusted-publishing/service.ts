@@ -12,7 +12,7 @@ import { canAdminister } from '../packages/policy.ts'
 import type { Publisher } from '../publishers/entity.ts'
 import { canAdministerPublisher } from '../publishers/policy.ts'
 import { lockPublisher } from '../publishers/service.ts'
-import { TrustedPublisher } from './entity.ts'
+import { TokenIssuer, TrustedPublisher } from './entity.ts'
 import { forgetMatches, lockIssuer } from './issuers.ts'
 import { canAdministerRule } from './list.ts'
 
@@ -68,8 +68,8 @@ export function addRule(context: SignedInContext, input: RuleInput & Owner): Pro
  */
 export function updateRule(context: SignedInContext, id: string, input: RuleInput): Promise<TrustedPublisher> {
   const columns = toColumns(input)
-  return changeRule(context, id, async (em, rule) => {
-    const issuer = await lockIssuer(em, input.tokenIssuerId.id)
+  return changeRule(context, id, [input.tokenIssuerId.id], async (em, rule) => {
+    const issuer = await em.findOneOrFail(TokenIssuer, { id: input.tokenIssuerId.id })
     const isOther = rule.issuer.id !== issuer.id || (rule.repository ?? null) !== columns.repository
     const before = rule.issuer.id
     em.assign(rule, { ...columns, issuer, ...(isOther && { lockedRepositoryId: null, lockedOwnerId: null }) })
@@ -83,26 +83,34 @@ export function updateRule(context: SignedInContext, id: string, input: RuleInpu
 
 /** Removes a rule. Jobs that it allowed can do nothing more from the next request on. @throws ApiError NotFound; InsufficientPermissions. */
 export function removeRule(context: SignedInContext, id: string): Promise<void> {
-  return changeRule(context, id, async (em, rule) => {
-    await lockIssuer(em, rule.issuer.id)
+  return changeRule(context, id, [], async (em, rule) => {
     record(em, context, rule, 'removed')
     em.remove(rule)
   })
 }
 
+/** Makes a change with the rule locked. Its issuer and `issuers` are locked before it, as jobs lock them when they are matched with rules. */
 function changeRule<Result>(
   context: SignedInContext,
   id: string,
+  issuers: string[],
   change: (em: EntityManager, rule: TrustedPublisher) => Promise<Result>,
 ): Promise<Result> {
   return context.em.fork().transactional(async (em) => {
-    const rule = await em.findOne(TrustedPublisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-    if (!rule) throw notFound('There is no trusted publisher with this id on this server.')
+    const known = await em.findOne(TrustedPublisher, { id })
+    if (!known) throw unknownRule()
+    const before = known.issuer.id
+    for (const issuer of [...new Set([before, ...issuers])].toSorted()) await lockIssuer(em, issuer)
+    const rule = await em.findOne(TrustedPublisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
+    if (!rule) throw unknownRule()
+    if (rule.issuer.id !== before) throw conflict('The CI system of this trusted publisher has just been changed. Try again.')
     await em.populate(rule, ['package', 'publisher'])
     if (!(await canAdministerRule(em, context, rule))) throw notAllowed(context, rule)
     return change(em, rule)
   })
 }
+
+const unknownRule = () => notFound('There is no trusted publisher with this id on this server.')
 
 const notAllowed = (context: SignedInContext, rule: { package?: { name?: string } | null; publisher?: { id: string } | null }) =>
   insufficientPermissions(
