@@ -108,6 +108,15 @@ const checkDefinition: Check = (rule, { facts: { definition, repository } }, { w
   return `This job runs the workflow ${shown(definition)} of another repository. ${what} by ${rule.workflow ?? `workflows of ${shown(repository ?? '')}`} only.`
 }
 
+/**
+ * Rejects refs other than branches and tags of the repository, such as those of pull requests. Some systems name these like branches: `pull/7`
+ * (CircleCI), `refs/merge-requests/7/head` (GitLab), `owner:branch` for a fork (Buildkite).
+ */
+const checkRef: Check = (_rule, { facts: { ref } }) =>
+  ref === null || /^refs\/(?:tags|heads\/(?!refs\/|pull\/\d))[^:]*$/.test(ref)
+    ? null
+    : `This job runs on ${shown(ref)}, which is neither a branch nor a tag of the repository. Such jobs cannot publish.`
+
 const checkWorkflow: Check = (rule, { facts: { workflow, definition } }, { what }) => {
   if (rule.workflow === null) return null
   const names = [workflow, workflow?.split('/').at(-1), definition].filter((name) => name != null)
@@ -140,5 +149,5 @@ function checkTag({ tagPattern }: Rule, { facts: { ref } }: Job, { what, publish
 
 const identityChecks = [checkRepository, checkIds, checkClaims]
 const readChecks = [checkReadTrigger, checkDefinition]
-const publishChecks = [checkMayPublish, checkTrigger]
+const publishChecks = [checkMayPublish, checkTrigger, checkRef]
 const usageChecks = [checkWorkflow, checkEnvironment, checkEvent]

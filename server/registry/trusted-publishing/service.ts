@@ -15,6 +15,7 @@ import { lockPublisher } from '../publishers/service.ts'
 import { TokenIssuer, TrustedPublisher } from './entity.ts'
 import { forgetMatches, lockIssuer } from './issuers.ts'
 import { canAdministerRule } from './list.ts'
+import { refClaims } from './presets.ts'
 
 /** Maximum numbers of rules of a package or publisher, and of claims of a rule. */
 const maxRules = 20
@@ -55,6 +56,7 @@ export function addRule(context: SignedInContext, input: RuleInput & Owner): Pro
       createdBy: em.getReference(User, viewer.id),
       createdAt: now(),
     })
+    requireRef(rule)
     record(em, context, rule, 'added')
     await em.flush()
     await forgetMatches(em, issuer.id)
@@ -73,6 +75,7 @@ export function updateRule(context: SignedInContext, id: string, input: RuleInpu
     const isOther = rule.issuer.id !== issuer.id || (rule.repository ?? null) !== columns.repository
     const before = rule.issuer.id
     em.assign(rule, { ...columns, issuer, ...(isOther && { lockedRepositoryId: null, lockedOwnerId: null }) })
+    requireRef(rule)
     record(em, context, rule, 'changed')
     await em.flush()
     await forgetMatches(em, before)
@@ -165,6 +168,20 @@ function toColumns({ repository, workflow, environment, tagPattern, ...input }: 
     claims: JSON.stringify(claims),
     isReadOnly: input.isReadOnly ?? false,
   }
+}
+
+/** Requires a rule for publishing to name a ref if the tokens of its issuer do not say reliably what started a job. @throws ApiError InvalidInput */
+function requireRef({ issuer, isReadOnly, tagPattern, claims, events }: TrustedPublisher): void {
+  const names = refClaims[issuer.preset]
+  if (isReadOnly || tagPattern != null || !names) return
+  if (issuer.preset === 'gitlab' && events !== '' && !events.split(',').includes('parent_pipeline')) return
+  const patterns = JSON.parse(claims) as Record<string, string>
+  if (names.some((name) => (patterns[name] ?? '').replaceAll('*', '') !== '')) return
+  const other = issuer.preset === 'gitlab' ? ', or events without parent_pipeline' : ''
+  throw invalidInput(
+    `tagPattern: tokens of this CI system do not say which jobs pull requests start. Name a tag, a claim ${names.join(' or ')}${other}.`,
+    'tagPattern',
+  )
 }
 
 function record(em: EntityManager, { viewer, ip }: SignedInContext, rule: TrustedPublisher, did: 'added' | 'changed' | 'removed'): void {
