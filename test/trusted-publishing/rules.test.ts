@@ -164,3 +164,24 @@ it('allows a job to finish with the key in the upload URL, and no other job', as
   expect(finished.status).toBe(200)
   expect(await announce(actor)).not.toBe(uploadId)
 })
+
+it('allows all subgroups that a pattern of GitLab includes', async () => {
+  await using all = await trustedApp()
+  const { app, issuer, member, addRule, addIssuer } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const tokenIssuerId = await addIssuer('gitlab', 'gitlab')
+  const read = async (claims: object) => {
+    const token = await issuer.token(app, { pipeline_source: 'push', ref_path: 'refs/heads/main', ...claims }, { path: 'gitlab' })
+    return (await app.withToken(token).get('/api/packages/acme_ui')).status
+  }
+  const id = await addRule({ tokenIssuerId, repository: 'acme/*', isReadOnly: true })
+  for (const [index, project_path] of ['acme/app', 'acme/mobile/app', 'acme/mobile/ios/app', 'acme/api'].entries())
+    expect([project_path, await read({ project_path, project_id: `${index}`, namespace_id: `${index % 3}` })]).toEqual([project_path, 200])
+  expect(await read({ project_path: 'evil/app', project_id: '9', namespace_id: '0' })).toBe(403)
+  await member.delete(`/api/trusted-publishers/${id}`)
+  await addRule({ tokenIssuerId, repository: 'acme/app', isReadOnly: true })
+  const project = { project_path: 'acme/app', project_id: '1', namespace_id: '1' }
+  expect([await read(project), await read({ ...project, namespace_id: '2' }), await read({ ...project, project_id: '2' })]).toEqual([
+    200, 403, 403,
+  ])
+})

@@ -172,7 +172,7 @@ export const toRule = (row: InferResult<typeof rules>[number]): Rule => ({
 
 /**
  * Evaluates a rule and locks it to the ids of the job's repository at its first use. Of concurrent jobs, one locks it and the others are compared
- * with that. Patterns of repositories are locked to the owner only, and patterns of owners not at all.
+ * with that. Patterns of repositories are locked to the owner only, and patterns of owners, or that include subgroups of GitLab, not at all.
  */
 export async function lockToRepository(
   em: EntityManager,
@@ -185,7 +185,8 @@ export async function lockToRepository(
   const { repositoryId, ownerId } = job.facts
   const { repository, lockedRepositoryId, lockedOwnerId } = rule
   const repositoryLock = repository?.includes('*') === false ? repositoryId : null
-  const ownerLock = repository?.replace(/[^/]*$/, '').includes('*') === false && repository.includes('/') ? ownerId : null
+  const hasOneOwner = repository?.includes('/') && !(job.preset === 'gitlab' ? repository : repository.replace(/[^/]*$/, '')).includes('*')
+  const ownerLock = hasOneOwner ? ownerId : null
   if ((lockedRepositoryId ?? repositoryLock) === lockedRepositoryId && (lockedOwnerId ?? ownerLock) === lockedOwnerId) return rule
   const lock = db
     .updateTable('trusted_publishers')

@@ -3,7 +3,6 @@ import { insufficientPermissions } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { db } from '../../platform/db/query.ts'
 import { changeRows, insertRows, readRow, readRows } from '../../platform/db/statements.ts'
-import type { IssuerPreset } from './entity.ts'
 import { closest, lockToRepository, nameJob, recordRejection, rules, toRule } from './identify.ts'
 import { type Claims, type JobFacts, type JobUrls, jobUrls } from './presets.ts'
 import { type Job, jobOf, type Problem, publishProblem, type Rule } from './rules.ts'
@@ -77,10 +76,7 @@ async function findGrant(
 }
 
 /** Returns a verified job with the id of its issuer, or null. */
-async function readJob(
-  em: EntityManager,
-  id: string,
-): Promise<(Job & { issuerId: string; issuerUrl: string; preset: IssuerPreset }) | null> {
+async function readJob(em: EntityManager, id: string): Promise<(Job & { issuerId: string; issuerUrl: string }) | null> {
   const row = await readRow(
     em,
     db
@@ -90,7 +86,7 @@ async function readJob(
       .where('j.id', '=', id),
   )
   if (!row) return null
-  return { ...jobOf(row.preset, row.name, JSON.parse(row.claims) as Claims), issuerId: row.id, issuerUrl: row.url, preset: row.preset }
+  return { ...jobOf(row.preset, row.name, JSON.parse(row.claims) as Claims), issuerId: row.id, issuerUrl: row.url }
 }
 
 /** Stores which job published a version, and the use of its rule. */

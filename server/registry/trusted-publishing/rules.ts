@@ -19,9 +19,10 @@ export type Rule = {
 }
 
 /** A job with a verified token. */
-export type Job = { issuerName: string; claims: Claims; facts: JobFacts }
+export type Job = { preset: IssuerPreset; issuerName: string; claims: Claims; facts: JobFacts }
 
 export const jobOf = (preset: IssuerPreset, issuerName: string, claims: Claims): Job => ({
+  preset,
   issuerName,
   claims,
   facts: describeJob(preset, claims),
