@@ -104,7 +104,7 @@ export async function renewKeys(services: Keeper, issuer: IssuerKeys): Promise<I
     .where('id', '=', issuer.id)
     .where('keys_tried_at', '<=', new Date(at.getTime() - retryMs))
   if ((await changeRows(database.fork(), claim)) > 0) return refreshKeys(services, issuer)
-  const attempts = (services.state.keyAttempts ??= new Map())
+  const attempts = (services.state.keyAttempts ??= new Map<string, Promise<IssuerKeys>>())
   const running = attempts.get(issuer.id)
   if (running) return running
   const attempt = waitForAttempt(services, issuer).finally(() => attempts.delete(issuer.id))
