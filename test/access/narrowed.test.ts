@@ -93,6 +93,26 @@ it.each(Object.keys(reachable) as (keyof typeof reachable)[])('narrows the field
   expect(allowed.flat().toSorted()).toEqual(reachable[name].split(' '))
 })
 
+/** Lists of plain values of a package. All of them name other packages. */
+const namesOthers = ['confusableWith', 'confusableWithReserved']
+
+it('hides the names of other packages from tokens that are limited to some', async () => {
+  const type = schema.getType('Package')
+  if (!isObjectType(type)) throw new Error('Package is not an object type')
+  const lists = Object.values(type.getFields()).filter((field) => String(field.type).startsWith('[String'))
+  expect(lists.map(({ name }) => name)).toEqual(namesOthers)
+  for (const field of namesOthers) {
+    const rejected = await Promise.all(
+      ['read', 'all actions, other packages'].map(async (name) => {
+        const caller = callers.find((one) => one.name === name)
+        const query = `{ package(name: "nothing_else") { ... { same: ${field} } } }`
+        return isRejection((await caller?.actor.graphql(query))?.body.errors?.[0])
+      }),
+    )
+    expect([field, ...rejected]).toEqual([field, false, true])
+  }
+})
+
 it('rejects requests before their body is read', async () => {
   for (const { name, actor } of callers) {
     const broken = await actor.post('/api/auth/keys', '{"name":', { headers: { 'content-type': 'application/json' } })

@@ -1,5 +1,6 @@
 import type { Actor } from '../actor.ts'
 import { testApp, type TestOptions } from '../app.ts'
+import { publishArchive } from './publish.ts'
 import { githubClaims, TokenIssuer } from './token-issuer.ts'
 
 /** Starts a server with an issuer, and a member who can add rules to their packages. */
@@ -38,4 +39,10 @@ export async function trustedApp(options: TestOptions = {}) {
       await issuer[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Publishes an archive. Returns the answer of the step that fails, if one does. */
+export async function tryPublish(actor: Actor, archive: Buffer) {
+  const announced = await actor.get('/api/packages/versions/new')
+  return announced.status === 200 ? publishArchive(actor, archive) : announced
 }

@@ -46,6 +46,28 @@ it('fetches new keys once for 20 jobs at once, and at most once a minute for unk
   expect(issuer.fetches).toBe(3)
 })
 
+it('queries the database for one of the jobs that wait for new keys', async () => {
+  await using all = await readable()
+  const { app, issuer, job } = all
+  await issuer.addKey()
+  const waiting: ServerResponse[] = []
+  issuer.answerKeys = (response) => void waiting.push(response)
+  const first = (await job()).get(listing)
+  await expect.poll(() => waiting.length).toBe(1)
+  const jobs = await Promise.all(Array.from({ length: 20 }, () => job()))
+  const rest = jobs.map((actor) => actor.get(listing))
+  const polls = () => app.queries.filter((sql) => /select .*key_problem.* from .?token_issuers/.test(sql)).length
+  await expect.poll(polls).toBeGreaterThan(10)
+  const before = [polls(), app.queries.length] as const
+  await expect.poll(polls).toBeGreaterThanOrEqual(before[0] + 10)
+  // A request that waits for itself would query once for each of these.
+  expect(app.queries.length - before[1]).toBeLessThan(60)
+  issuer.answerKeys = null
+  waiting[0]?.end(JSON.stringify({ keys: issuer.keys.map(({ jwk }) => jwk) }))
+  const answers = await Promise.all([first, ...rest])
+  expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 21 }, () => 200))
+})
+
 it('uses the keys for a day while the issuer does not answer, and no key that the issuer removed', async () => {
   await using all = await readable()
   const { app, admin, issuer, job } = all

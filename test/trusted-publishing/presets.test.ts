@@ -3,7 +3,7 @@ import { jobUrls } from '../../server/registry/trusted-publishing/presets.ts'
 import { packageArchive } from '../support/archive.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 import { githubClaims } from '../support/token-issuer.ts'
-import { trustedApp } from '../support/trusted-app.ts'
+import { trustedApp, tryPublish } from '../support/trusted-app.ts'
 
 const ciUuid = '4a1f5dd0-6e6c-4b4c-a8c4-8d4ed1b1f111'
 const bitbucketUuid = '{2b8c4d6e-5f4a-4f2a-9d1d-111111111111}'
@@ -113,7 +113,7 @@ const presets: [preset: string, claims: object, rule: object, provenance: object
       deploymentEnvironmentUuid: bitbucketUuid,
       branchName: 'main',
     },
-    { repository: bitbucketUuid, environment: bitbucketUuid, tagPattern: null },
+    { repository: bitbucketUuid, environment: bitbucketUuid, tagPattern: null, claims: [{ claim: 'branchName', pattern: 'main' }] },
     { repository: bitbucketUuid, ref: 'refs/heads/main', environment: bitbucketUuid },
   ],
   [
@@ -164,11 +164,19 @@ const unfit: [preset: string, claims: object, sentence: string][] = [
   [
     'gitlab',
     { ci_config_ref_uri: 'gitlab.example.com/evil/flows//.gitlab-ci.yml@refs/heads/main' },
-    'This job runs the workflow evil/flows/.gitlab-ci.yml of another repository. acme_ui can be published by .gitlab-ci.yml only.',
+    'This job runs the workflow evil/flows/.gitlab-ci.yml of another repository. Packages can be read by .gitlab-ci.yml only.',
   ],
-  ['forgejo', { event_name: 'pull_request_target' }, 'This job was started by pull_request_target. Jobs of pull requests cannot publish.'],
+  [
+    'forgejo',
+    { event_name: 'pull_request_target' },
+    'This job was started by pull_request_target. Such jobs can neither read nor publish packages.',
+  ],
   ['buildkite', { build_tag: '' }, 'This job runs on refs/heads/v1.0.0. acme_ui can be published from tags v{{version}} only.'],
-  ['circleci', { 'oidc.circleci.com/ssh-rerun': true }, 'This job was rerun with SSH access. Such jobs cannot publish.'],
+  [
+    'circleci',
+    { 'oidc.circleci.com/ssh-rerun': true },
+    'This job was rerun with SSH access. Such jobs can neither read nor publish packages.',
+  ],
   [
     'bitbucket',
     { deploymentEnvironmentUuid: undefined },
@@ -192,12 +200,65 @@ it('refuses tokens of each CI system that are not for a release', async () => {
   for (const [preset, changes, sentence] of unfit) {
     const claims = presets.find(([name]) => name === preset)?.[1]
     const actor = app.withToken(await issuer.token(app, { ...claims, ...changes }, { path: preset }))
-    const answer = await publishArchive(actor, archive)
+    const answer = await tryPublish(actor, archive)
     expect([preset, answer.status, answer.body.error?.message]).toEqual([preset, 403, sentence])
   }
   const google = presets.find(([name]) => name === 'google')?.[1]
   const unverified = app.withToken(await issuer.token(app, { ...google, email_verified: false }, { path: 'google' }))
   expect((await unverified.get('/api/packages/acme_ui')).status).toBe(403)
+})
+
+/** Refs of pull requests, as the CI systems name them, with a claim that makes a rule without a tag acceptable. */
+const foreignRefs: [preset: string, claim: string, refs: object[]][] = [
+  [
+    'gitlab',
+    'ref_protected',
+    [{ ref_path: 'refs/merge-requests/7/head' }, { ref_path: undefined, ref_type: 'branch', ref: 'refs/merge-requests/7/merge' }],
+  ],
+  ['buildkite', 'build_branch', [{ build_tag: '', build_branch: 'evil:main' }]],
+  [
+    'circleci',
+    'oidc.circleci.com/vcs-ref',
+    ['refs/heads/pull/7', 'refs/pull/7/head', 'refs/heads/pull/7/head'].map((ref) => ({ 'oidc.circleci.com/vcs-ref': ref })),
+  ],
+  ['bitbucket', 'branchName', []],
+]
+
+it('requires a ref in rules of CI systems that do not tell pull requests apart, and refuses other refs than branches and tags', async () => {
+  await using all = await trustedApp()
+  const { app, issuer, member, addIssuer } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const archive = await packageArchive({ name: 'acme_ui', version: '1.0.0' })
+  for (const [preset, claim, refs] of foreignRefs) {
+    const tokenIssuerId = await addIssuer(preset, preset)
+    const claims = presets.find(([name]) => name === preset)?.[1] as Record<string, unknown>
+    const rule = { tokenIssuerId, repository: preset === 'bitbucket' ? bitbucketUuid : '*acme*' }
+    const add = (more: object) => member.post('/api/packages/acme_ui/trusted-publishers', { ...rule, ...more })
+    const wrong = [
+      {},
+      { claims: [{ claim, pattern: '*' }] },
+      { claims: [{ claim: 'sub', pattern: '*acme*' }] },
+      { events: ['parent_pipeline'] },
+    ]
+    for (const more of wrong) expect([preset, more, (await add(more)).status]).toEqual([preset, more, 400])
+    const readOnly = await add({ isReadOnly: true })
+    expect([preset, readOnly.status]).toEqual([preset, 201])
+    expect((await member.put(`/api/trusted-publishers/${readOnly.body.id}`, rule)).body.error.message).toContain(
+      'which jobs pull requests start',
+    )
+    for (const ref of refs) {
+      const token = { ...claims, ...ref }
+      const added = await add({ claims: [{ claim, pattern: `*${String((token as Record<string, unknown>)[claim]).slice(1)}` }] })
+      expect([preset, added.status]).toEqual([preset, 201])
+      const answer = await tryPublish(app.withToken(await issuer.token(app, token, { path: preset })), archive)
+      expect([preset, answer.status, answer.body.error?.message]).toEqual([
+        preset,
+        403,
+        expect.stringContaining('neither a branch nor a tag'),
+      ])
+      await member.delete(`/api/trusted-publishers/${added.body.id}`)
+    }
+  }
 })
 
 it.each([

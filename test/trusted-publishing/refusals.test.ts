@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 import { acmeRule } from '../support/token-issuer.ts'
-import { trustedApp } from '../support/trusted-app.ts'
+import { trustedApp, tryPublish } from '../support/trusted-app.ts'
 
 let archive: Buffer
 beforeAll(async () => {
@@ -61,13 +61,13 @@ const refused: [name: string, rule: object, claims: object, sentence: string][] 
     'pull_request_target',
     {},
     { event_name: 'pull_request_target' },
-    'This job was started by pull_request_target. Jobs of pull requests cannot publish.',
+    'This job was started by pull_request_target. Such jobs can neither read nor publish packages.',
   ],
   [
     'pull_request_target, even if the rule names it',
     { events: ['pull_request_target'] },
     { event_name: 'pull_request_target' },
-    'This job was started by pull_request_target. Jobs of pull requests cannot publish.',
+    'This job was started by pull_request_target. Such jobs can neither read nor publish packages.',
   ],
   [
     'another event',
@@ -103,25 +103,25 @@ const refused: [name: string, rule: object, claims: object, sentence: string][] 
     'a reusable workflow of another repository',
     {},
     workflowOf('evil/flows'),
-    'This job runs the workflow evil/flows/.github/workflows/publish.yml of another repository. acme_ui can be published by workflows of acme/acme_ui only.',
+    'This job runs the workflow evil/flows/.github/workflows/publish.yml of another repository. Packages can be read by workflows of acme/acme_ui only.',
   ],
   [
     'a reusable workflow of a repository whose name begins the same',
     {},
     workflowOf('acme/acme_ui2'),
-    'This job runs the workflow acme/acme_ui2/.github/workflows/publish.yml of another repository. acme_ui can be published by workflows of acme/acme_ui only.',
+    'This job runs the workflow acme/acme_ui2/.github/workflows/publish.yml of another repository. Packages can be read by workflows of acme/acme_ui only.',
   ],
   [
     'a reusable workflow of another repository with the same file name',
     { workflow: 'publish.yml' },
     workflowOf('evil/flows'),
-    'This job runs the workflow evil/flows/.github/workflows/publish.yml of another repository. acme_ui can be published by publish.yml only.',
+    'This job runs the workflow evil/flows/.github/workflows/publish.yml of another repository. Packages can be read by publish.yml only.',
   ],
   [
     'a reusable workflow other than the one in the rule',
     { workflow: 'acme/flows/.github/workflows/publish.yml' },
     workflowOf('evil/flows'),
-    'This job runs the workflow evil/flows/.github/workflows/publish.yml of another repository. acme_ui can be published by acme/flows/.github/workflows/publish.yml only.',
+    'This job runs the workflow evil/flows/.github/workflows/publish.yml of another repository. Packages can be read by acme/flows/.github/workflows/publish.yml only.',
   ],
 ]
 
@@ -133,7 +133,7 @@ it('refuses jobs that its rule does not allow, with the reason', async () => {
   for (const [name, rule, claims, sentence] of refused) {
     const changed = await member.put(`/api/trusted-publishers/${id}`, { tokenIssuerId, ...acmeRule, ...rule })
     expect(changed.status, JSON.stringify(changed.body)).toBe(200)
-    const answer = await publishArchive(await job(claims), archive)
+    const answer = await tryPublish(await job(claims), archive)
     expect([name, answer.status, answer.body]).toEqual([name, 403, { error: { code: 'InsufficientPermissions', message: sentence } }])
     expect(answer.headers['www-authenticate']).toBe(`Bearer realm="pub", message="${sentence}"`)
     const { body } = await member.get('/api/packages/acme_ui/trusted-publishers')
@@ -228,4 +228,23 @@ it('locks a rule to the repository that uses it first', async () => {
   }
   const { body: after } = await member.get('/api/packages/acme_ui/trusted-publishers')
   expect(after.trustedPublishers[0].lastRejection).toBe(problems[3]?.[1])
+})
+
+it('lets no job with the code of strangers read packages', async () => {
+  await using all = await trustedApp()
+  const { member, addRule, job } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const read = async (claims: object) => (await (await job(claims)).get('/api/packages/acme_ui')).status
+  for (const rule of [{}, { isReadOnly: true }]) {
+    const id = await addRule({ ...acmeRule, ...rule })
+    expect(await read({ event_name: 'pull_request_target' })).toBe(403)
+    expect(await read({ event_name: 'pull_request_target', ...workflowOf('acme/acme_ui') })).toBe(403)
+    expect(await read(workflowOf('evil/flows'))).toBe(403)
+    expect(await read(workflowOf('acme/acme_ui2'))).toBe(403)
+    expect(await read({ event_name: 'pull_request' })).toBe(200)
+    expect(await read({ event_name: 'schedule', ref: 'refs/heads/main' })).toBe(200)
+    await member.delete(`/api/trusted-publishers/${id}`)
+  }
+  await addRule({ ...acmeRule, workflow: 'acme/flows/.github/workflows/*.yml' })
+  expect([await read(workflowOf('acme/flows')), await read(workflowOf('evil/flows'))]).toEqual([200, 403])
 })

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { statuses } from '../actor.ts'
 import { packageArchive } from '../support/archive.ts'
+import { interleave, interleavings } from '../support/interleave.ts'
 import { acme } from '../support/publishers.ts'
 import { announce, publish, publishArchive, upload } from '../support/publish.ts'
 import { acmeRule } from '../support/token-issuer.ts'
@@ -45,7 +46,7 @@ it('allows jobs of a read-only rule to read, but not to publish', async () => {
   const { member, addRule, job } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
   await addRule({ repository: 'acme/app', isReadOnly: true, environment: 'ci' })
-  const app = { repository: 'acme/app', repository_id: '3' }
+  const app = { repository: 'acme/app', repository_id: '3', workflow_ref: undefined, job_workflow_ref: undefined }
   const actor = await job({ ...app, environment: 'ci' })
   expect((await actor.get('/api/packages/acme_ui')).status).toBe(200)
   expect((await actor.get('/api/archives/acme_ui-0.9.0.tar.gz')).status).toBe(200)
@@ -123,6 +124,28 @@ it('locks a rule to one of two repositories that use it at once', async () => {
   expect(answers.map(({ status }) => status)).toEqual(['1', '1', '1', '2', '2', '2'].map((id) => (id === locked ? 200 : 403)))
 })
 
+it('changes and removes rules while jobs are matched with them', async () => {
+  await using all = await trustedApp()
+  const { app, member, addRule, addIssuer, job, tokenIssuerId } = all
+  const issuers = [tokenIssuerId, await addIssuer('github', 'other')]
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  let id = await addRule(acmeRule)
+  for (let round = 0; round < interleavings; round++) {
+    const [actor, other] = [await job(), await job({}, { path: 'other' })]
+    const answers = await interleave(app, round, [
+      () => member.put(`/api/trusted-publishers/${id}`, { ...acmeRule, tokenIssuerId: issuers[round % 2], label: `${round}` }),
+      () => actor.get('/api/packages/acme_ui'),
+      () => other.get('/api/packages/acme_ui'),
+    ])
+    expect(answers[0].status, JSON.stringify(answers[0].body)).toBe(200)
+    for (const { status } of answers.slice(1)) expect([200, 401, 403]).toContain(status)
+    const last = await Promise.all([member.delete(`/api/trusted-publishers/${id}`), (await job()).get('/api/packages/acme_ui')])
+    expect(last[0].status).toBe(200)
+    expect([200, 401, 403]).toContain(last[1].status)
+    id = await addRule(acmeRule)
+  }
+})
+
 it('allows a job to finish with the key in the upload URL, and no other job', async () => {
   await using all = await trustedApp()
   const { app, member, addRule, job } = all
@@ -140,4 +163,25 @@ it('allows a job to finish with the key in the upload URL, and no other job', as
   const finished = await app.anonymous.get(String(sent.headers.location).slice(app.config.SERVER_URL.length))
   expect(finished.status).toBe(200)
   expect(await announce(actor)).not.toBe(uploadId)
+})
+
+it('allows all subgroups that a pattern of GitLab includes', async () => {
+  await using all = await trustedApp()
+  const { app, issuer, member, addRule, addIssuer } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const tokenIssuerId = await addIssuer('gitlab', 'gitlab')
+  const read = async (claims: object) => {
+    const token = await issuer.token(app, { pipeline_source: 'push', ref_path: 'refs/heads/main', ...claims }, { path: 'gitlab' })
+    return (await app.withToken(token).get('/api/packages/acme_ui')).status
+  }
+  const id = await addRule({ tokenIssuerId, repository: 'acme/*', isReadOnly: true })
+  for (const [index, project_path] of ['acme/app', 'acme/mobile/app', 'acme/mobile/ios/app', 'acme/api'].entries())
+    expect([project_path, await read({ project_path, project_id: `${index}`, namespace_id: `${index % 3}` })]).toEqual([project_path, 200])
+  expect(await read({ project_path: 'evil/app', project_id: '9', namespace_id: '0' })).toBe(403)
+  await member.delete(`/api/trusted-publishers/${id}`)
+  await addRule({ tokenIssuerId, repository: 'acme/app', isReadOnly: true })
+  const project = { project_path: 'acme/app', project_id: '1', namespace_id: '1' }
+  expect([await read(project), await read({ ...project, namespace_id: '2' }), await read({ ...project, project_id: '2' })]).toEqual([
+    200, 403, 403,
+  ])
 })

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { exportJWK, exportSPKI, generateKeyPair, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
 import { publish } from '../support/publish.ts'
 import { acmeRule, githubClaims } from '../support/token-issuer.ts'
 import { trustedApp } from '../support/trusted-app.ts'
@@ -157,4 +158,20 @@ it('allows jobs nothing but reading and publishing, and ignores an invalid token
   const { body } = await good.graphql('{ me { email } }')
   expect(body.errors[0].extensions.code).toBe('InsufficientPermissions')
   expect(app.lines.join('\n')).not.toContain(good.secret)
+})
+
+it('limits failed verifications per address, and no job that is already known', async () => {
+  await using all = await trustedApp()
+  const { app, member, addRule, job } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  await addRule(acmeRule)
+  const [known, next] = [await job(), await job()]
+  const [ip, elsewhere] = [app.address(), app.address()]
+  const read = async (actor: Actor, from = ip) => (await actor.get('/api/packages/acme_ui', { ip: from })).status
+  expect(await read(known)).toBe(200)
+  const strangers = [await job({ repository: 'evil/acme_ui' }), app.withToken('eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJodHRwczovL3gifQ.AAAA')]
+  expect([await read(strangers[0] as Actor), await read(strangers[1] as Actor)]).toEqual([403, 401])
+  for (let sent = 2; sent < 300; sent++) expect([401, 403]).toContain(await read(strangers[sent % 2] as Actor))
+  for (const actor of [...strangers, next]) expect(await read(actor)).toBe(429)
+  expect([await read(known), await read(next, elsewhere), await read(next)]).toEqual([200, 200, 200])
 })

@@ -21,8 +21,11 @@ export type TokenInput = LimitsInput & {
   expiresInDays?: number | null | undefined
 }
 
-/** The account that a token is created for, and the publisher that it belongs to. */
-type TokenOwner = Pick<Viewer, 'id' | 'displayName' | 'role'> & { publisher?: string | undefined }
+/** The account that a token is created for, the publisher that it belongs to, and a check, with locks, of whether the caller may do this. */
+type TokenOwner = Pick<Viewer, 'id' | 'displayName' | 'role'> & {
+  publisher?: string | undefined
+  check?: ((em: EntityManager) => Promise<unknown>) | undefined
+}
 
 /**
  * Creates a token of the caller, or of a service account that the caller manages. Scopes are limited to the owner's role. A token created with another
@@ -38,6 +41,7 @@ export async function createToken(context: SignedInContext, input: TokenInput, o
   const expiresAt = endOfToken(createdAt, input.expiresInDays, config, credential)
   const issue = { owner, actor: viewer, name: input.name, scopes, limits, createdAt, expiresAt, ip }
   return em.transactional(async (inner) => {
+    await owner.check?.(inner)
     // Lock the user before the token, in the same order as the deletion of a user.
     const locked = await inner.findOne(User, { id: owner.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
     if (!locked && owner !== viewer) throw conflict(`${owner.displayName} was just disabled or deleted.`)

@@ -18,7 +18,7 @@ export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Dat
 declare module '../../services.ts' {
   interface Services {
     /** Identifies a job of a CI system by its OpenID Connect token. @throws ApiError with the reason if the token is not accepted. */
-    identifyCiJob: (services: Services, token: string, hash: string) => Promise<Identity>
+    identifyCiJob: (services: Services, token: string, hash: string, ip: string) => Promise<Identity>
   }
 }
 
@@ -127,7 +127,7 @@ async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<Se
 
 async function identifyCiJob(request: FastifyRequest, services: Services, token: string, hash: string): Promise<Identity | null> {
   try {
-    return await services.identifyCiJob(services, token, hash)
+    return await services.identifyCiJob(services, token, hash, request.ip)
   } catch (error) {
     // Endpoints that accept any credential ignore it.
     if (!(error instanceof ApiError) || error.status >= 500) throw error

@@ -127,6 +127,9 @@ const objectFields: Record<string, string> = {
 /** Objects that any action allows: they belong to the result of the operation itself. */
 const ownParts = new Set(['CreateUploadPayload.fields'])
 
+/** Fields with a plain value that name packages other than the one they belong to. */
+const namesOthers = new Set(['Package.confusableWith', 'Package.confusableWithReserved'])
+
 function list(action: TokenAction, names: Rule['names'], operations: readonly string[]): [string, Rule][] {
   return operations.map((operation) => [operation, { action, names }])
 }
@@ -166,6 +169,7 @@ export function requireNarrowedOperation(
     if (!parent || !field) throw notListed(narrowing)
     if (parent === root)
       requireRule(narrowing, rootFields.get(`${parent.name}.${field.name}`), () => packageIn(field, node, variableValues))
+    else if (namesOthers.has(`${parent.name}.${field.name}`)) requireAllPackages(narrowing)
     else if (isCompositeType(getNamedType(field.type))) requireObjectField(narrowing, parent.name, field.name)
   }
   visit(operationWithFragments(document, operation), visitWithTypeInfo(types, { Field }))
@@ -189,12 +193,15 @@ function requireObjectField(narrowing: Narrowing, type: string, field: string): 
   if (!narrowing.actions.has('read')) throw lacksAction(narrowing, 'read')
 }
 
+function requireAllPackages({ covers }: Narrowing): void {
+  if (covers) throw insufficientPermissions('This credential is limited to certain packages, so that it cannot list or search packages.')
+}
+
 function requireRule(narrowing: Narrowing, rule: Rule | undefined, packageName: () => string | undefined): void {
   if (!rule) throw notListed(narrowing)
   if (!narrowing.actions.has(rule.action)) throw lacksAction(narrowing, rule.action)
   if (rule.names === 'later' || !narrowing.covers) return
-  if (rule.names === 'all')
-    throw insufficientPermissions('This credential is limited to certain packages, so that it cannot list or search packages.')
+  if (rule.names === 'all') requireAllPackages(narrowing)
   requireCovered(narrowing, rule.action, packageName() ?? '')
 }
 

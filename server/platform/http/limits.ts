@@ -35,6 +35,7 @@ const limits = {
   // each view of the sign-in page takes one, and many people can share an address
   passkeyOptions: { points: 600, duration: minutes(15) },
   oidc: { points: 120, duration: minutes(15) },
+  jobToken: { points: 300, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
   // per account to sign in to: one bucket for each known device, one for known address ranges, and one for all other clients
   loginFailures: { points: 50, duration: minutes(60) },

@@ -66,10 +66,12 @@ export function securityRequirements(rule: CallerRule, further: Record<string, b
 export function rejectionsOf(route: Route | BinaryRoute, rule: CallerRule, extensions: readonly object[] = []): ErrorStatus[] {
   const changes = route.method !== 'GET' || (route.kind === 'operation' && route.changesWith !== undefined)
   const has = (name: string) => extensions.some((one) => name in one)
-  const isLimited = has('limit') || (route.kind === 'binary' && route.admit !== undefined)
+  const readsCredential = !(rule === 'open' && route.anyCredential)
+  // Failed verifications of tokens of jobs are limited on all endpoints.
+  const isLimited = readsCredential || has('limit') || (route.kind === 'binary' && route.admit !== undefined)
   const statuses: (ErrorStatus | false)[] = [
     400,
-    !(rule === 'open' && route.anyCredential) && 401,
+    readsCredential && 401,
     403,
     /[:*]/.test(route.path) && 404,
     changes && 409,

@@ -8,11 +8,12 @@ import { createToken, type TokenInput } from '../../accounts/tokens/service.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { conflict, insufficientPermissions, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { adviceForAdmin } from '../../platform/access/roles.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
+import { adviceForAdmin, effectiveScopes } from '../../platform/access/roles.ts'
 import { beyond, type DirectedPage, pageByKey } from '../../platform/graphql/connections.ts'
 import { deleteAccount } from '../account-deletion/service.ts'
 import { type Publisher, PublisherMember, type PublisherRole } from '../publishers/entity.ts'
-import { changePublisher } from '../publishers/service.ts'
+import { changePublisher, lockPublisher } from '../publishers/service.ts'
 import { canManageServiceAccounts } from './policy.ts'
 
 /** Roles that a service account can have on the server. None of them administers it. */
@@ -116,7 +117,17 @@ export async function createServiceAccountToken(context: SignedInContext, id: st
   const publisher = await requireManaged(context.em, context, id)
   const { user } = await find(context.em, id)
   if (!user.isActive) throw conflict(`${user.displayName} is disabled. Enable it first.`)
-  return createToken(context, input, { id, displayName: user.displayName, role: user.role, publisher })
+  const check = (em: EntityManager) => lockManager(em, context, id, publisher)
+  return createToken(context, input, { id, displayName: user.displayName, role: user.role, publisher, check })
+}
+
+/** Checks that the caller still manages a service account, and locks what that depends on: the publisher's members, and the caller's role. */
+async function lockManager(em: EntityManager, context: SignedInContext, id: string, publisher: string | undefined): Promise<void> {
+  if (publisher !== undefined) await lockPublisher(em, publisher)
+  const actor = await em.findOne(User, { id: context.viewer.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ, refresh: true })
+  if (!actor) throw unauthenticated(context)
+  const viewer = { ...context.viewer, role: actor.role }
+  await requireManaged(em, { ...context, viewer, scopes: effectiveScopes(viewer, context.credential) }, id)
 }
 
 /** Revokes a token of a service account, and all tokens created with it. @throws ApiError NotFound; InsufficientPermissions */

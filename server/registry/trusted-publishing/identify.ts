@@ -1,12 +1,12 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { InferResult } from 'kysely'
-import { insufficientPermissions, missingAuthentication } from '../../errors.ts'
+import { ApiError, insufficientPermissions, missingAuthentication } from '../../errors.ts'
 import type { Identity } from '../../platform/access/authenticate.ts'
 import type { Services } from '../../services.ts'
 import { newId } from '../../platform/db/base.ts'
 import { db, prepared } from '../../platform/db/query.ts'
+import { addressKey, countFailures } from '../../platform/http/limits.ts'
 import { changeRows, lockRows, readRow, readRows } from '../../platform/db/statements.ts'
-import type { Claims } from './presets.ts'
 import { type Job, jobOf, type Problem, readProblem, type Rule } from './rules.ts'
 import { shown, type VerifiedToken, verifyToken } from './verify.ts'
 
@@ -25,14 +25,23 @@ type JobRow = Readonly<InferResult<typeof jobs>[number]>
 
 /**
  * Identifies a job by its token: with one keyed read, once the token was verified and a rule allows the job to read. Rules that change are evaluated
- * again.
- * @throws ApiError MissingAuthentication; InsufficientPermissions if no rule allows the job to read packages.
+ * again. Verifications that fail are limited per client address.
+ * @throws ApiError MissingAuthentication; InsufficientPermissions if no rule allows the job to read packages; RateLimitExceeded.
  */
-export async function identifyCiJob(services: Services, token: string, hash: string): Promise<Identity> {
+export async function identifyCiJob(services: Services, token: string, hash: string, ip: string): Promise<Identity> {
   const { database, now } = services
   const known = await database.reads.recall(jobByHash, hash)
   if (known?.may_read && known.expires_at > now()) return identityOf(known)
-  await matchRules(services, await verifyToken(services, token), hash)
+  const judge = async () => {
+    try {
+      return await matchRules(services, await verifyToken(services, token), hash)
+    } catch (error) {
+      if (error instanceof ApiError && error.status < 500) return error
+      throw error
+    }
+  }
+  const problem = await countFailures(services.limits, 'jobToken', addressKey(ip), judge, (error) => error !== undefined)
+  if (problem) throw problem
   const row = await database.reads.get(jobByHash, hash)
   if (!row?.may_read) throw missingAuthentication('The rules for this job have just changed. Try again.')
   return identityOf(row)
@@ -163,7 +172,7 @@ export const toRule = (row: InferResult<typeof rules>[number]): Rule => ({
 
 /**
  * Evaluates a rule and locks it to the ids of the job's repository at its first use. Of concurrent jobs, one locks it and the others are compared
- * with that. Patterns of repositories are locked to the owner only, and patterns of owners not at all.
+ * with that. Patterns of repositories are locked to the owner only, and patterns of owners, or that include subgroups of GitLab, not at all.
  */
 export async function lockToRepository(
   em: EntityManager,
@@ -176,7 +185,8 @@ export async function lockToRepository(
   const { repositoryId, ownerId } = job.facts
   const { repository, lockedRepositoryId, lockedOwnerId } = rule
   const repositoryLock = repository?.includes('*') === false ? repositoryId : null
-  const ownerLock = repository?.replace(/[^/]*$/, '').includes('*') === false && repository.includes('/') ? ownerId : null
+  const hasOneOwner = repository?.includes('/') && !(job.preset === 'gitlab' ? repository : repository.replace(/[^/]*$/, '')).includes('*')
+  const ownerLock = hasOneOwner ? ownerId : null
   if ((lockedRepositoryId ?? repositoryLock) === lockedRepositoryId && (lockedOwnerId ?? ownerLock) === lockedOwnerId) return rule
   const lock = db
     .updateTable('trusted_publishers')
@@ -211,23 +221,6 @@ async function storeJob(em: EntityManager, token: VerifiedToken, job: Job, hash:
       .onConflict((conflict) => conflict.column('hash').doNothing()),
   )
   return (await readRow(em, db.selectFrom('ci_jobs').select('id').where('hash', '=', hash)))?.id ?? row.id
-}
-
-/** Returns a verified job with the id of its issuer, or null. */
-export async function readJob(
-  em: EntityManager,
-  id: string,
-): Promise<(Job & { issuerId: string; issuerUrl: string; preset: VerifiedToken['preset'] }) | null> {
-  const row = await readRow(
-    em,
-    db
-      .selectFrom('ci_jobs as j')
-      .innerJoin('token_issuers as i', 'i.id', 'j.issuer_id')
-      .select(['j.claims', 'i.id', 'i.name', 'i.url', 'i.preset'])
-      .where('j.id', '=', id),
-  )
-  if (!row) return null
-  return { ...jobOf(row.preset, row.name, JSON.parse(row.claims) as Claims), issuerId: row.id, issuerUrl: row.url, preset: row.preset }
 }
 
 const rejectionMs = 60_000

@@ -8,7 +8,14 @@ import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/req
 import type { Services } from '../../services.ts'
 
 type Fetcher = Pick<Services, 'config' | 'stopping'>
-type Keeper = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'stopping'>
+type Keeper = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'state' | 'stopping'>
+
+declare module '../../services.ts' {
+  interface State {
+    /** What the requests of this server wait for, by the id of the issuer. */
+    keyAttempts?: Map<string, Promise<IssuerKeys>>
+  }
+}
 
 /** The stored keys of an issuer. */
 export type IssuerKeys = { id: string; url: string; keySet: string; keysFetchedAt: Date; keysTriedAt: Date }
@@ -86,7 +93,7 @@ async function readBody(answer: IncomingMessage): Promise<string> {
 
 /**
  * Fetches the keys of an issuer again, unless an attempt was made within the last minute, on any instance. Then it waits for an attempt that is
- * still running. Returns the present keys.
+ * still running, together with the other requests that wait for it. Returns the present keys.
  */
 export async function renewKeys(services: Keeper, issuer: IssuerKeys): Promise<IssuerKeys> {
   const { database, now } = services
@@ -97,7 +104,12 @@ export async function renewKeys(services: Keeper, issuer: IssuerKeys): Promise<I
     .where('id', '=', issuer.id)
     .where('keys_tried_at', '<=', new Date(at.getTime() - retryMs))
   if ((await changeRows(database.fork(), claim)) > 0) return refreshKeys(services, issuer)
-  return waitForAttempt(services, issuer)
+  const attempts = (services.state.keyAttempts ??= new Map<string, Promise<IssuerKeys>>())
+  const running = attempts.get(issuer.id)
+  if (running) return running
+  const attempt = waitForAttempt(services, issuer).finally(() => attempts.delete(issuer.id))
+  attempts.set(issuer.id, attempt)
+  return attempt
 }
 
 /** Fetches the keys of an issuer and stores them, or why that failed. Returns the present keys. */

@@ -47,6 +47,17 @@ const noFacts: JobFacts = {
   runId: null,
 }
 
+/**
+ * Claims about the ref of a job, of CI systems whose tokens do not say reliably that a pull request started it: the event is missing, is the same for
+ * pushes, or is that of a parent pipeline.
+ */
+export const refClaims: Partial<Record<IssuerPreset, readonly string[]>> = {
+  gitlab: ['ref', 'ref_path', 'ref_protected'],
+  buildkite: ['build_branch', 'build_tag'],
+  circleci: ['oidc.circleci.com/vcs-ref'],
+  bitbucket: ['branchName'],
+}
+
 type Read = (claim: string) => string | null
 
 /** GitHub Actions, and systems with the same claims. `workflow_ref` is `owner/repository/.github/workflows/file.yml@refs/heads/main`. */

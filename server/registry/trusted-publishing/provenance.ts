@@ -2,10 +2,10 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { insufficientPermissions } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { db } from '../../platform/db/query.ts'
-import { changeRows, insertRows, readRows } from '../../platform/db/statements.ts'
-import { closest, lockToRepository, nameJob, readJob, recordRejection, rules, toRule } from './identify.ts'
-import { type JobFacts, type JobUrls, jobUrls } from './presets.ts'
-import { type Problem, publishProblem, type Rule } from './rules.ts'
+import { changeRows, insertRows, readRow, readRows } from '../../platform/db/statements.ts'
+import { closest, lockToRepository, nameJob, recordRejection, rules, toRule } from './identify.ts'
+import { type Claims, type JobFacts, type JobUrls, jobUrls } from './presets.ts'
+import { type Job, jobOf, type Problem, publishProblem, type Rule } from './rules.ts'
 
 /** The job that published a version. */
 export type Provenance = JobFacts & JobUrls & { issuerUrl: string; issuerName: string }
@@ -73,6 +73,20 @@ async function findGrant(
     ? `${published.name} has no trusted publisher for ${nameJob(job)}. Add one on the page of the package.`
     : `${published.name} does not exist, and no trusted publisher allows ${nameJob(job)} to create it.`
   return closest(relevant) ?? { ruleId: '', rank: 0, message }
+}
+
+/** Returns a verified job with the id of its issuer, or null. */
+async function readJob(em: EntityManager, id: string): Promise<(Job & { issuerId: string; issuerUrl: string }) | null> {
+  const row = await readRow(
+    em,
+    db
+      .selectFrom('ci_jobs as j')
+      .innerJoin('token_issuers as i', 'i.id', 'j.issuer_id')
+      .select(['j.claims', 'i.id', 'i.name', 'i.url', 'i.preset'])
+      .where('j.id', '=', id),
+  )
+  if (!row) return null
+  return { ...jobOf(row.preset, row.name, JSON.parse(row.claims) as Claims), issuerId: row.id, issuerUrl: row.url }
 }
 
 /** Stores which job published a version, and the use of its rule. */

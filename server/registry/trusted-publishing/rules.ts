@@ -19,9 +19,10 @@ export type Rule = {
 }
 
 /** A job with a verified token. */
-export type Job = { issuerName: string; claims: Claims; facts: JobFacts }
+export type Job = { preset: IssuerPreset; issuerName: string; claims: Claims; facts: JobFacts }
 
 export const jobOf = (preset: IssuerPreset, issuerName: string, claims: Claims): Job => ({
+  preset,
   issuerName,
   claims,
   facts: describeJob(preset, claims),
@@ -38,16 +39,16 @@ type Subject = {
 
 type Check = (rule: Rule, job: Job, subject: Subject) => string | null
 
-/** Returns why a rule does not allow a job to read packages, or null. A rule for publishing allows reading on every ref and event. */
+/** Returns why a rule does not allow a job to read packages, or null. A rule for publishing allows reading on every ref and on most events. */
 export const readProblem = (rule: Rule, job: Job): Problem | null =>
-  firstProblem(rule.isReadOnly ? [...identityChecks, ...usageChecks] : identityChecks, rule, job, {
+  firstProblem([...identityChecks, ...readChecks, ...(rule.isReadOnly ? usageChecks : [])], rule, job, {
     what: 'Packages can be read',
     published: null,
   })
 
 /** Returns why a rule does not allow a job to publish a version, or null. */
 export const publishProblem = (rule: Rule, job: Job, published: { name: string; version: string }): Problem | null =>
-  firstProblem([...identityChecks, ...publishChecks, ...usageChecks, checkTag], rule, job, {
+  firstProblem([...identityChecks, ...readChecks, ...publishChecks, ...usageChecks, checkTag], rule, job, {
     what: `${published.name} can be published`,
     published,
   })
@@ -87,22 +88,35 @@ const checkClaims: Check = (rule, { claims }, { what }) => {
 const checkMayPublish: Check = ({ isReadOnly }, { facts: { repository } }, { published }) =>
   isReadOnly ? `Jobs of ${shown(repository ?? 'this repository')} can read packages, but not publish ${published?.name}.` : null
 
-const isUnsafe = (event: string): boolean => /^(?:pull_request|merge_request|external_pull_request|ssh_rerun)/.test(event)
+const isUnsafe = (event: string): boolean => /^(?:pull_request|merge_request|external_pull_request)/.test(event)
 
 /** Rejects jobs that run code or input of people who cannot write to the repository. */
-const checkTrigger: Check = (_rule, { facts: { event } }) => {
-  if (event === null || !isUnsafe(event)) return null
-  return event === 'ssh_rerun'
-    ? 'This job was rerun with SSH access. Such jobs cannot publish.'
-    : `This job was started by ${shown(event)}. Jobs of pull requests cannot publish.`
+const checkTrigger: Check = (_rule, { facts: { event } }) =>
+  event !== null && isUnsafe(event) ? `This job was started by ${shown(event)}. Jobs of pull requests cannot publish.` : null
+
+/** Rejects jobs that have the rights of the repository, but can run the code of a fork or the commands of whoever reran them. */
+const checkReadTrigger: Check = (_rule, { facts: { event } }) => {
+  if (event === 'ssh_rerun') return 'This job was rerun with SSH access. Such jobs can neither read nor publish packages.'
+  return event?.startsWith('pull_request_target')
+    ? `This job was started by ${shown(event)}. Such jobs can neither read nor publish packages.`
+    : null
 }
 
-/** Rejects reusable workflows of other repositories, whose owners could publish whatever they like, unless the rule names the workflow. */
+/** Rejects reusable workflows of other repositories, whose owners could do whatever they like with the rights of the job, unless the rule names the workflow. */
 const checkDefinition: Check = (rule, { facts: { definition, repository } }, { what }) => {
   if (definition === null || (repository !== null && definition.startsWith(`${repository}/`))) return null
   if (rule.workflow !== null && matchesPattern(rule.workflow, definition)) return null
   return `This job runs the workflow ${shown(definition)} of another repository. ${what} by ${rule.workflow ?? `workflows of ${shown(repository ?? '')}`} only.`
 }
+
+/**
+ * Rejects refs other than branches and tags of the repository, such as those of pull requests. Some systems name these like branches: `pull/7`
+ * (CircleCI), `refs/merge-requests/7/head` (GitLab), `owner:branch` for a fork (Buildkite).
+ */
+const checkRef: Check = (_rule, { facts: { ref } }) =>
+  ref === null || /^refs\/(?:tags|heads\/(?!refs\/|pull\/\d))[^:]*$/.test(ref)
+    ? null
+    : `This job runs on ${shown(ref)}, which is neither a branch nor a tag of the repository. Such jobs cannot publish.`
 
 const checkWorkflow: Check = (rule, { facts: { workflow, definition } }, { what }) => {
   if (rule.workflow === null) return null
@@ -135,5 +149,6 @@ function checkTag({ tagPattern }: Rule, { facts: { ref } }: Job, { what, publish
 }
 
 const identityChecks = [checkRepository, checkIds, checkClaims]
-const publishChecks = [checkMayPublish, checkTrigger, checkDefinition]
+const readChecks = [checkReadTrigger, checkDefinition]
+const publishChecks = [checkMayPublish, checkTrigger, checkRef]
 const usageChecks = [checkWorkflow, checkEnvironment, checkEvent]

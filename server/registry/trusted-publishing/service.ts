@@ -12,9 +12,10 @@ import { canAdminister } from '../packages/policy.ts'
 import type { Publisher } from '../publishers/entity.ts'
 import { canAdministerPublisher } from '../publishers/policy.ts'
 import { lockPublisher } from '../publishers/service.ts'
-import { TrustedPublisher } from './entity.ts'
+import { TokenIssuer, TrustedPublisher } from './entity.ts'
 import { forgetMatches, lockIssuer } from './issuers.ts'
 import { canAdministerRule } from './list.ts'
+import { refClaims } from './presets.ts'
 
 /** Maximum numbers of rules of a package or publisher, and of claims of a rule. */
 const maxRules = 20
@@ -55,6 +56,7 @@ export function addRule(context: SignedInContext, input: RuleInput & Owner): Pro
       createdBy: em.getReference(User, viewer.id),
       createdAt: now(),
     })
+    requireRef(rule)
     record(em, context, rule, 'added')
     await em.flush()
     await forgetMatches(em, issuer.id)
@@ -68,11 +70,12 @@ export function addRule(context: SignedInContext, input: RuleInput & Owner): Pro
  */
 export function updateRule(context: SignedInContext, id: string, input: RuleInput): Promise<TrustedPublisher> {
   const columns = toColumns(input)
-  return changeRule(context, id, async (em, rule) => {
-    const issuer = await lockIssuer(em, input.tokenIssuerId.id)
+  return changeRule(context, id, [input.tokenIssuerId.id], async (em, rule) => {
+    const issuer = await em.findOneOrFail(TokenIssuer, { id: input.tokenIssuerId.id })
     const isOther = rule.issuer.id !== issuer.id || (rule.repository ?? null) !== columns.repository
     const before = rule.issuer.id
     em.assign(rule, { ...columns, issuer, ...(isOther && { lockedRepositoryId: null, lockedOwnerId: null }) })
+    requireRef(rule)
     record(em, context, rule, 'changed')
     await em.flush()
     await forgetMatches(em, before)
@@ -83,26 +86,34 @@ export function updateRule(context: SignedInContext, id: string, input: RuleInpu
 
 /** Removes a rule. Jobs that it allowed can do nothing more from the next request on. @throws ApiError NotFound; InsufficientPermissions. */
 export function removeRule(context: SignedInContext, id: string): Promise<void> {
-  return changeRule(context, id, async (em, rule) => {
-    await lockIssuer(em, rule.issuer.id)
+  return changeRule(context, id, [], async (em, rule) => {
     record(em, context, rule, 'removed')
     em.remove(rule)
   })
 }
 
+/** Makes a change with the rule locked. Its issuer and `issuers` are locked before it, as jobs lock them when they are matched with rules. */
 function changeRule<Result>(
   context: SignedInContext,
   id: string,
+  issuers: string[],
   change: (em: EntityManager, rule: TrustedPublisher) => Promise<Result>,
 ): Promise<Result> {
   return context.em.fork().transactional(async (em) => {
-    const rule = await em.findOne(TrustedPublisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-    if (!rule) throw notFound('There is no trusted publisher with this id on this server.')
+    const known = await em.findOne(TrustedPublisher, { id })
+    if (!known) throw unknownRule()
+    const before = known.issuer.id
+    for (const issuer of [...new Set([before, ...issuers])].toSorted()) await lockIssuer(em, issuer)
+    const rule = await em.findOne(TrustedPublisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
+    if (!rule) throw unknownRule()
+    if (rule.issuer.id !== before) throw conflict('The CI system of this trusted publisher has just been changed. Try again.')
     await em.populate(rule, ['package', 'publisher'])
     if (!(await canAdministerRule(em, context, rule))) throw notAllowed(context, rule)
     return change(em, rule)
   })
 }
+
+const unknownRule = () => notFound('There is no trusted publisher with this id on this server.')
 
 const notAllowed = (context: SignedInContext, rule: { package?: { name?: string } | null; publisher?: { id: string } | null }) =>
   insufficientPermissions(
@@ -157,6 +168,20 @@ function toColumns({ repository, workflow, environment, tagPattern, ...input }: 
     claims: JSON.stringify(claims),
     isReadOnly: input.isReadOnly ?? false,
   }
+}
+
+/** Requires a rule for publishing to name a ref if the tokens of its issuer do not say reliably what started a job. @throws ApiError InvalidInput */
+function requireRef({ issuer, isReadOnly, tagPattern, claims, events }: TrustedPublisher): void {
+  const names = refClaims[issuer.preset]
+  if (isReadOnly || tagPattern != null || !names) return
+  if (issuer.preset === 'gitlab' && events !== '' && !events.split(',').includes('parent_pipeline')) return
+  const patterns = JSON.parse(claims) as Record<string, string>
+  if (names.some((name) => (patterns[name] ?? '').replaceAll('*', '') !== '')) return
+  const other = issuer.preset === 'gitlab' ? ', or events without parent_pipeline' : ''
+  throw invalidInput(
+    `tagPattern: tokens of this CI system do not say which jobs pull requests start. Name a tag, a claim ${names.join(' or ')}${other}.`,
+    'tagPattern',
+  )
 }
 
 function record(em: EntityManager, { viewer, ip }: SignedInContext, rule: TrustedPublisher, did: 'added' | 'changed' | 'removed'): void {

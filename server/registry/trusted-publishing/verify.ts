@@ -15,7 +15,7 @@ const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const toleranceMs = 60_000
 const maxLifetimeMs = 86_400_000
 
-type Verifier = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'stopping'>
+type Verifier = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'state' | 'stopping'>
 
 /**
  * Verifies the token of a job.
