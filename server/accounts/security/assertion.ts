@@ -1,14 +1,16 @@
 import type { Loaded } from '@mikro-orm/core'
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { missingAuthentication } from '../../errors.ts'
+import { isIdle } from '../../platform/access/authenticate.ts'
 import type { Context } from '../../platform/access/context.ts'
 import type { Viewer } from '../../platform/access/roles.ts'
 import { clearCookie, readCookie, setCookie } from '../../platform/http/cookies.ts'
 import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
+import { LinkedIdentity } from '../providers/entity.ts'
 import { originOf } from '../sessions/origin.ts'
 import { sendSession, startSession } from '../sessions/start.ts'
-import type { User } from '../users/entity.ts'
+import { User } from '../users/entity.ts'
 import { reloadUser } from '../users/service.ts'
 import {
   assertionShape,
@@ -37,7 +39,7 @@ export async function startSignIn(context: Context): Promise<object> {
 
 /**
  * Signs in with a passkey and sets the session cookies.
- * @throws ApiError MissingAuthentication, with the same message for every reason.
+ * @throws ApiError MissingAuthentication, with the same message for every reason except that the account must sign in through its provider first.
  */
 export async function signInWithPasskey(context: Context, given: unknown): Promise<Viewer> {
   const { request, reply, config, em } = context
@@ -45,6 +47,7 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
   const passkey = secret ? await acceptAssertion(context, { purpose: 'sign_in', holder: sha256(secret) }, given) : null
   if (!passkey) return rejectPasskey(context)
   const { user, name } = passkey
+  await rejectIdle(context, user)
   const origin = await originOf(context, user.id)
   const summary = `${user.displayName} signed in with the passkey "${name}"`
   const session = await startSession(context, user, {
@@ -61,6 +64,18 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
   clearCookie(reply, 'passkey', config.SERVER_URL)
   sendSession(context, session, origin)
   return reloadUser(em, user.id)
+}
+
+/** Rejects a user who must sign in through the provider first: a session would be paused from its start. */
+async function rejectIdle({ em, config, now }: Context, { id, role, providerSignInAt }: User): Promise<void> {
+  if (!providerSignInAt) return
+  const account = await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
+  const hasPassword = account.passwordHash != null
+  if (!isIdle({ role, has_password: hasPassword, provider_sign_in_at: providerSignInAt }, config, now())) return
+  const issuers = (await em.find(LinkedIdentity, { user: id })).map(({ issuer }) => new URL(issuer).host)
+  throw missingAuthentication(
+    `You have not signed in through ${issuers.join(' or ')} for ${config.OIDC_MAX_IDLE_DAYS} days. Sign in there first, then the passkey works again.`,
+  )
 }
 
 async function rejectPasskey({ em, ip }: Context, user?: User): Promise<never> {

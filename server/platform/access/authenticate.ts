@@ -103,8 +103,8 @@ async function readRotated(reads: Reads, hash: string, now: Date): Promise<Token
 type IdleConfig = Pick<Config, 'OIDC_MAX_IDLE_DAYS'>
 
 /** Returns whether the account signs in through a provider only, and has not done so for too long: its user may have left the company. */
-function isIdle(
-  { has_password: hasPassword, provider_sign_in_at: signInAt }: UserRow,
+export function isIdle(
+  { has_password: hasPassword, provider_sign_in_at: signInAt }: Pick<UserRow, 'has_password' | 'provider_sign_in_at' | 'role'>,
   { OIDC_MAX_IDLE_DAYS: days }: IdleConfig,
   now: Date,
 ): boolean {
