@@ -68,9 +68,9 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
 
 /** Rejects a user who must sign in through the provider first: a session would be paused from its start. */
 async function rejectIdle({ em, config, now }: Context, { id, role, providerSignInAt }: User): Promise<void> {
-  if (providerSignInAt === null) return
+  if (!providerSignInAt) return
   const account = await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
-  const hasPassword = account.passwordHash !== null
+  const hasPassword = account.passwordHash != null
   if (!isIdle({ role, has_password: hasPassword, provider_sign_in_at: providerSignInAt }, config, now())) return
   const issuers = (await em.find(LinkedIdentity, { user: id })).map(({ issuer }) => new URL(issuer).host)
   throw missingAuthentication(
