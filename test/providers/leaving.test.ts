@@ -54,6 +54,31 @@ describe('an account without a sign-in through its provider for OIDC_MAX_IDLE_DA
     }
   })
 
+  it('is affected with a password that PASSWORD_SIGN_IN=owner refuses, and keeps its only identity', async () => {
+    const { stub, app } = await server({ PASSWORD_SIGN_IN: 'owner' })
+    await using _app = app
+    await using _stub = stub
+    for (const role of ['member', 'admin', 'owner'] as const) {
+      const auth_time = Math.floor(Date.now() / 1000)
+      const browser = role === 'owner' ? await signedIn(app, role) : new Browser(app)
+      if (role === 'owner') {
+        const { redirectUrl } = await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')
+        await browser.finish(stub, new URL(redirectUrl), { sub: role })
+      } else await browser.signIn(stub, { ...alice, sub: role, email: `${role}@acme.example`, auth_time })
+      const { uuid, linkedIdentities } = (await browser.actor.graphql('{ viewer { uuid linkedIdentities { id } } }')).body.data.viewer
+      const columns = `role = '${role}', password_hash = 'set by an administrator'`
+      await app.services.database.orm.em.getConnection().execute(`update users set ${columns} where id = ?`, [uuid])
+      const { secret } = (await browser.actor.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })).body
+      app.secrets.add('token', secret)
+      const before = app.clock.now
+      app.clock.now = new Date((before?.getTime() ?? 0) + 60 * dayMs)
+      expect((await app.withToken(secret).get('/api/packages')).status).toBe(role === 'owner' ? 200 : 401)
+      app.clock.now = before
+      const unlinked = await browser.mutate('unlinkIdentity', { identityId: linkedIdentities[0].id }, '__typename')
+      expect(unlinked.extensions?.code).toBe(role === 'owner' ? undefined : 'Conflict')
+    }
+  })
+
   it('costs a request no further statement', async () => {
     const { stub, app } = await server()
     await using _app = app

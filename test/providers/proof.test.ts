@@ -50,6 +50,21 @@ describe('a recent proof through a provider', () => {
     )
   })
 
+  it('is not a sign-in that the provider may have completed without asking', async () => {
+    const { stub, app } = await server()
+    await using _app = app
+    await using _stub = stub
+    for (const auth_time of [undefined, 0, seconds() - 3600]) {
+      const browser = new Browser(app)
+      expect(await browser.signIn(stub, { ...alice, auth_time })).toBe('/')
+      const refused = await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')
+      expect(refused.extensions).toMatchObject({ proof: 'provider' })
+    }
+    const browser = new Browser(app)
+    await browser.signIn(stub, { ...alice, auth_time: seconds() })
+    expect((await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')).redirectUrl).toContain(stub.issuer)
+  })
+
   it('is not possible with a token', async () => {
     const { stub, app } = await server()
     await using _app = app

@@ -124,6 +124,7 @@ async function signIn(context: Context, { client, provider, person, mapping, rou
     origin,
     hasSecondFactor: [claims.amr].flat().includes('mfa'),
     changes: { providerSignInAt: now() },
+    columns: { provedAt: provedAtOf(claims, now()) },
     summary: `${user.displayName} signed in through ${provider.label}`,
     also: async (inner, started) => {
       const email = typeof claims.email === 'string' ? claims.email.slice(0, 254) : null
@@ -140,6 +141,10 @@ async function signIn(context: Context, { client, provider, person, mapping, rou
   sendSession(context, session, origin)
   return round.returnTo
 }
+
+/** Returns when the person last proved who they are at the provider. A sign-in without that time may be silent, and proves nothing. */
+const provedAtOf = ({ auth_time: seconds }: Answer['claims'], now: Date): Date =>
+  new Date(typeof seconds === 'number' ? Math.min(seconds * 1000, now.getTime()) : 0)
 
 /** Gives the user what their groups give. The role changes only if groups decide it, and never that of the owner. */
 async function applyMapping(

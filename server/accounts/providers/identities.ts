@@ -150,7 +150,7 @@ function nameOf({ claims }: Person, email: string): string {
  * @throws ApiError NotFound; Conflict for the last way to sign in; InsufficientPermissions for a session without a recent proof.
  */
 export async function unlinkIdentity(context: SignedInContext, id: string): Promise<LinkedIdentity> {
-  const { em, viewer, credential, ip } = context
+  const { em, viewer, credential, ip, config } = context
   requireRecentProof(context)
   return em.fork().transactional(async (inner) => {
     // Locks the user, so that of two concurrent requests only one can unlink the last but one identity.
@@ -159,7 +159,8 @@ export async function unlinkIdentity(context: SignedInContext, id: string): Prom
     const identities = await inner.find(LinkedIdentity, { user: viewer.id }, { refresh: true })
     const identity = identities.find((one) => one.id === id)
     if (!identity) throw notFound('You have no linked identity with this id.')
-    if (user.passwordHash === null && identities.length === 1)
+    const hasUsablePassword = user.passwordHash !== null && (config.PASSWORD_SIGN_IN === 'all' || user.role === 'owner')
+    if (!hasUsablePassword && identities.length === 1)
       throw conflict('This is your only way to sign in. Link another identity first, or ask an administrator to set a password.')
     const { issuer, subject } = identity
     await inner.nativeDelete(LinkedIdentity, { id })

@@ -100,15 +100,16 @@ async function readRotated(reads: Reads, hash: string, now: Date): Promise<Token
   return row?.previous_expires_at && row.previous_expires_at > now ? row : undefined
 }
 
-type IdleConfig = Pick<Config, 'OIDC_MAX_IDLE_DAYS'>
+type IdleConfig = Pick<Config, 'OIDC_MAX_IDLE_DAYS' | 'PASSWORD_SIGN_IN'>
 
 /** Returns whether the account signs in through a provider only, and has not done so for too long: its user may have left the company. */
 export function isIdle(
-  { has_password: hasPassword, provider_sign_in_at: signInAt }: Pick<UserRow, 'has_password' | 'provider_sign_in_at' | 'role'>,
-  { OIDC_MAX_IDLE_DAYS: days }: IdleConfig,
+  { has_password: hasPassword, role, provider_sign_in_at: signInAt }: Pick<UserRow, 'has_password' | 'provider_sign_in_at' | 'role'>,
+  { OIDC_MAX_IDLE_DAYS: days, PASSWORD_SIGN_IN: allowed }: IdleConfig,
   now: Date,
 ): boolean {
-  return signInAt !== null && !hasPassword && signInAt.getTime() + days * 86_400_000 <= now.getTime()
+  const hasUsablePassword = hasPassword && (allowed === 'all' || role === 'owner')
+  return signInAt !== null && !hasUsablePassword && signInAt.getTime() + days * 86_400_000 <= now.getTime()
 }
 
 const paused = new WeakSet<FastifyRequest>()
