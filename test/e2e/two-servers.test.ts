@@ -13,7 +13,7 @@ it.each([
   await signIn(page, one.url, ann.email)
   await signIn(page, two.url, bob.email)
   const names = (await page.context().cookies()).map(({ name }) => name.replace(/_[\da-f]{8}$/, '')).toSorted()
-  expect(names).toEqual(['csrf', 'csrf', 'device', 'device', 'session', 'session'].map((name) => `svc_${name}`))
+  expect(names).toEqual(['csrf', 'csrf', 'device', 'device', 'passkey', 'passkey', 'session', 'session'].map((name) => `svc_${name}`))
   for (const [{ url }, name] of [
     [one, 'Ann'],
     [two, 'Bob'],

@@ -48,6 +48,37 @@ describe('a provider added by an administrator', () => {
     expect((await admin.delete('/api/admin/oidc-providers/acme')).status).toBe(404)
   })
 
+  it('gets another issuer only with a secret for it', async () => {
+    await using stub = await StubIssuer.start()
+    await using app = await testApp({ env: signUp })
+    const admin = await app.admin()
+    await admin.post('/api/admin/oidc-providers', added(stub))
+    const change = (body: object) => admin.patch('/api/admin/oidc-providers/acme', body)
+    const issuer = 'https://other.example'
+    expect(await change({ issuer })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: expect.stringMatching(/^clientSecret: /) } },
+    })
+    expect(await change({ issuer: stub.issuer, label: 'Acme Corp' })).toMatchObject({ status: 200, body: { hasClientSecret: true } })
+    expect(await change({ issuer, clientSecret: 'another secret' })).toMatchObject({ status: 200, body: { issuer, hasClientSecret: true } })
+    expect(await change({ issuer: stub.issuer, clientSecret: null })).toMatchObject({ status: 200, body: { hasClientSecret: false } })
+    expect(await change({ issuer })).toMatchObject({ status: 200 })
+  })
+
+  it('is not described by errors that a browser sends', async () => {
+    await using stub = await StubIssuer.start()
+    await using app = await testApp({ env: signUp })
+    const admin = await app.admin()
+    await admin.post('/api/admin/oidc-providers', added(stub))
+    const browser = new Browser(app)
+    const at = await browser.start()
+    const state = at.searchParams.get('state') ?? ''
+    const sent = { error: 'server_error', error_description: 'Call this number', state, iss: stub.issuer }
+    expect(await browser.callback(sent)).toBe('/login?error=provider_failed&provider=acme')
+    const { body } = await admin.get('/api/admin/oidc-providers')
+    expect(body.oidcProviders).toMatchObject([{ name: 'acme', lastError: null, lastErrorAt: null }])
+  })
+
   it('keeps its secret when JWT_SECRET is rotated', async () => {
     await using stub = await StubIssuer.start()
     const before = 'a secret for tests that is long enough'

@@ -110,7 +110,7 @@ describe('linking', () => {
     await using _app = app
     await using _stub = stub
     const browser = new Browser(app)
-    await browser.signIn(stub, alice)
+    await browser.signIn(stub, { ...alice, auth_time: Math.floor(Date.now() / 1000) })
     const [own] = (await browser.get('/api/auth/identities')).body.identities
     expect((await browser.actor.delete(`/api/auth/identities/${own.id}`)).status).toBe(409)
     const { redirectUrl } = await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')

@@ -2,7 +2,7 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { conflict, notFound } from '../../errors.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof } from '../../platform/access/guards.ts'
+import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
 import { batched } from '../../platform/db/batched.ts'
 import type { Services } from '../../services.ts'
 import { audit } from '../audit/service.ts'
@@ -147,14 +147,15 @@ function nameOf({ claims }: Person, email: string): string {
 
 /**
  * Unlinks an identity of the caller, and ends the other sessions that it started.
- * @throws ApiError NotFound; Conflict for the last way to sign in; InsufficientPermissions for a session without a recent proof.
+ * @throws ApiError NotFound; Conflict for the last way to sign in; InsufficientPermissions for a session without a recent proof;
+ * MissingAuthentication when the account was disabled concurrently.
  */
 export async function unlinkIdentity(context: SignedInContext, id: string): Promise<LinkedIdentity> {
   const { em, viewer, credential, ip, config } = context
   requireRecentProof(context)
   return em.fork().transactional(async (inner) => {
     // Locks the user, so that of two concurrent requests only one can unlink the last but one identity.
-    await inner.nativeUpdate(User, { id: viewer.id }, { isActive: true })
+    if ((await inner.nativeUpdate(User, { id: viewer.id, isActive: true }, { isActive: true })) === 0) throw unauthenticated(context)
     const user = await inner.findOneOrFail(User, viewer.id, { populate: ['passwordHash'], refresh: true })
     const identities = await inner.find(LinkedIdentity, { user: viewer.id }, { refresh: true })
     const identity = identities.find((one) => one.id === id)

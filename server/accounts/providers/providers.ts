@@ -67,6 +67,8 @@ export async function createProvider(context: SignedInContext, input: NewProvide
   const row = { name, label, issuer, clientId, scopes, groupsClaim, clientSecret: clientSecret ? seal(keys, clientSecret) : null }
   try {
     await em.fork().transactional(async (inner) => {
+      // A provider of the environment that had this name may have left its rules.
+      await deleteGroupRules(inner, name)
       inner.create(OidcProvider, { ...row, createdAt: now() })
       const summary = `${viewer.displayName} added the sign-in provider ${name} (${issuer})`
       audit(inner, { kind: 'provider.created', actor: viewer, summary, ip })
@@ -81,7 +83,8 @@ const nameTaken = () => conflict('A sign-in provider with this name already exis
 
 /**
  * Changes a provider. Omitted members stay unchanged; a null secret or groups claim removes it.
- * @throws ApiError NotFound; Conflict for a provider of the environment; InsufficientPermissions for a session without a recent proof.
+ * @throws ApiError NotFound; Conflict for a provider of the environment; InvalidInput for another issuer without its secret;
+ * InsufficientPermissions for a session without a recent proof.
  */
 export async function updateProvider(context: SignedInContext, name: string, change: ProviderChange): Promise<Provider> {
   const { keys, viewer, ip } = context
@@ -90,11 +93,19 @@ export async function updateProvider(context: SignedInContext, name: string, cha
     const secret = clientSecret === undefined ? {} : { clientSecret: clientSecret === null ? null : seal(keys, clientSecret) }
     const columns = { ...Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined)), ...secret }
     if (Object.keys(columns).length === 0) return
+    if (change.issuer !== undefined && clientSecret === undefined) await requireSameIssuer(em, name, change.issuer)
     if ((await em.nativeUpdate(OidcProvider, { name }, columns)) === 0) throw unknownProvider()
     const summary = `${viewer.displayName} changed the sign-in provider ${name}: ${Object.keys(columns).join(', ')}`
     audit(em, { kind: 'provider.updated', actor: viewer, summary, ip })
   })
   return requireProvider(context, name)
+}
+
+/** Rejects another issuer for a stored secret: the new issuer would receive the secret of the former one. */
+async function requireSameIssuer(em: EntityManager, name: string, issuer: string): Promise<void> {
+  const stored = await em.findOne(OidcProvider, { name })
+  if (stored?.clientSecret && stored.issuer !== issuer)
+    throw invalidInput('clientSecret: must be sent along with another issuer, or null to remove it.', 'clientSecret')
 }
 
 /**

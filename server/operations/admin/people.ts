@@ -107,7 +107,7 @@ export async function changeRole({ em }: Operation, email: string | undefined, w
   const data = { email: user.email, role, changed: user.role !== role }
   if (!data.changed) return { text: `${user.email} already has the role ${role}.`, data }
   await em.transactional(async (inner) => {
-    await changeUnlessOwner(inner, user.id, { role })
+    await changeUnlessOwner(inner, user.id, { role, hasMappedRole: false })
     audit(inner, { kind: 'user.updated', actor: null, user, summary: byOperator(`changed ${user.displayName}: role ${role}`) })
   })
   return { text: `${user.email} now has the role ${role}.`, data }
