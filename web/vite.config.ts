@@ -30,7 +30,7 @@ const fewFiles = {
       },
       {
         name: 'tokens',
-        test: /\/web\/(tokens\/(?!tokens\.ts)|trusted-publishing\/(?!(version-)?provenance))|\/(CheckboxGroup\.vue|checkbox-group\.ts)/,
+        test: /\/web\/(tokens|trusted-publishing(?!\/(version-)?provenance))\/|\/(CheckboxGroup\.vue|checkbox-group\.ts)/,
         minShareCount: 2,
         priority: 1.5,
         includeDependenciesRecursively: false,

@@ -40,7 +40,7 @@ it('gives a token that may only read the scope to read, whatever the scopes are'
   const browser = await viewer.session()
   expect(await browser.post(keys, { name: 'reader', packages: ['acme'] })).toMatchObject({ status: 201, body: { scopes: ['read'] } })
   for (const actions of [['publish'], ['read', 'retract']]) {
-    const message = expect.stringMatching(/^actions: (publish|retract) needs the scope write, which your role \(viewer\)/)
+    const message = expect.stringMatching(/^actions: (publish|retract) needs the scope write, which the role of the account \(viewer\)/)
     expect(await browser.post(keys, { name: 'x', actions })).toMatchObject({
       status: 400,
       body: { error: { code: 'InvalidInput', message } },

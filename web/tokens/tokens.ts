@@ -64,9 +64,6 @@ export const isRotating = ({ previousSecretExpiresAt }: TokenRowFragment) =>
 export const isExpiring = (token: TokenRowFragment) =>
   token.expiresAt != null && !isExpired(token) && Date.parse(token.expiresAt) - Date.now() <= 14 * dayMs
 
-/** Returns the date in `days` days. */
-export const inDays = (days: number) => new Date(Date.now() + days * dayMs)
-
 /** Labels of scopes. Each scope includes the scopes before it. */
 export const access = {
   READ: { label: 'Read', description: 'Browse, search and download packages.' },
