@@ -5,7 +5,9 @@ import { addPasskey, signInWith } from '../support/authenticator.ts'
 import { Browser, providerEnv } from '../support/oidc.ts'
 import { StubIssuer } from '../support/stub-issuer.ts'
 
-const alice = { sub: 'alice-1', email: 'alice@acme.example', email_verified: true, name: 'Alice' }
+const profile = { sub: 'alice-1', email: 'alice@acme.example', email_verified: true, name: 'Alice' }
+/** Alice, who has just proved to her provider who she is. */
+const alice = () => ({ ...profile, auth_time: Math.floor(Date.now() / 1000) })
 const signUp = { OIDC_SIGNUP: 'domain', OIDC_SIGNUP_DOMAINS: 'acme.example', OIDC_DEFAULT_ROLE: 'member' }
 const server = (stub: StubIssuer, env: Record<string, string> = {}) =>
   testApp({ now: new Date(), env: { ...providerEnv(stub), ...signUp, ...env } })
@@ -19,7 +21,7 @@ it('asks an account that must sign in through its provider to do so, instead of 
   await using stub = await StubIssuer.start()
   await using app = await server(stub, { OIDC_MAX_IDLE_DAYS: '5' })
   const browser = new Browser(app)
-  await browser.signIn(stub, alice)
+  await browser.signIn(stub, alice())
   const passkey = await addPasskey(browser.actor)
   expect(await signInWith(app, passkey)).toMatchObject({ status: 200 })
   app.clock.now = new Date((app.clock.now?.getTime() ?? 0) + 5 * 86_400_000)
@@ -33,7 +35,7 @@ it('counts a linked identity as a way to sign in when the last passkey is remove
   await using stub = await StubIssuer.start()
   await using app = await server(stub)
   const linked = new Browser(app)
-  await linked.signIn(stub, alice)
+  await linked.signIn(stub, alice())
   await addPasskey(linked.actor)
   expect(await removeOnly(linked.actor)).toMatchObject({ status: 200 })
   await addPasskey(linked.actor)

@@ -63,7 +63,7 @@ it('is reset on the command line, also for the owner', async () => {
   expect(log).toContain('The operator reset the second factor of Olive Owner, on the command line')
 })
 
-it.each(['passkey', 'code'])('lets no sign-in with the lost %s finish after the reset', async (factor) => {
+it.each(['passkey', 'code'])('finishes no sign-in with the lost %s after the reset', async (factor) => {
   await using app = await testApp({ now: start })
   const alice = await app.member()
   const browser = await alice.session()

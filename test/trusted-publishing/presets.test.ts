@@ -224,7 +224,7 @@ const foreignRefs: [preset: string, claim: string, refs: object[]][] = [
   ['bitbucket', 'branchName', []],
 ]
 
-it('requires a ref in rules of CI systems that do not tell pull requests apart, and refuses other refs than branches and tags', async () => {
+it('requires a ref in rules of CI systems that do not distinguish pull requests, and refuses other refs than branches and tags', async () => {
   await using all = await trustedApp()
   const { app, issuer, member, addIssuer } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })

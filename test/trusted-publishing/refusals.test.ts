@@ -230,7 +230,7 @@ it('locks a rule to the repository that uses it first', async () => {
   expect(after.trustedPublishers[0].lastRejection).toBe(problems[3]?.[1])
 })
 
-it('lets no job with the code of strangers read packages', async () => {
+it('refuses packages to jobs with the code of strangers', async () => {
   await using all = await trustedApp()
   const { member, addRule, job } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })

@@ -38,7 +38,7 @@ export async function finishRound(context: Context, name: string): Promise<strin
     return path
   } catch (error) {
     if (!(error instanceof RoundFailure)) throw error
-    // Errors that the browser sent are texts of whoever wrote the address.
+    // Anyone can write an address with an error of their own.
     const isFromBrowser = Object.hasOwn(context.request.query as object, 'error')
     if (isFaultOfProvider(error.code) && !isFromBrowser) await recordOutcome(context, name, error.message)
     return withQuery(failurePath(round), { error: error.code, provider: name })

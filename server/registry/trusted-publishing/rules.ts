@@ -94,7 +94,7 @@ const isUnsafe = (event: string): boolean => /^(?:pull_request|merge_request|ext
 const checkTrigger: Check = (_rule, { facts: { event } }) =>
   event !== null && isUnsafe(event) ? `This job was started by ${shown(event)}. Jobs of pull requests cannot publish.` : null
 
-/** Rejects jobs that have the rights of the repository, but can run the code of a fork or the commands of whoever reran them. */
+/** Rejects jobs that have the rights of the repository, but can run the code of a fork or the commands of the user who reran them. */
 const checkReadTrigger: Check = (_rule, { facts: { event } }) => {
   if (event === 'ssh_rerun') return 'This job was rerun with SSH access. Such jobs can neither read nor publish packages.'
   return event?.startsWith('pull_request_target')
