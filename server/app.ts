@@ -19,7 +19,7 @@ import { rejectAmbiguousRequests, secureHeaders } from './platform/http/headers.
 import { isEmptyBody, readBody, readJsonBody } from './platform/http/bodies.ts'
 import { rejectUnrouted } from './platform/http/methods.ts'
 import { enforceMinimumRate, type Timings, timingsFor } from './platform/http/connections/pace.ts'
-import { oauthMetadata } from './accounts/oauth/binary.ts'
+import { oauthMetadata } from './accounts/oauth/client-binary.ts'
 import { basePath } from './platform/http/public-url.ts'
 import { createJsonRequestWriter, requestIdsFrom, logRequests, requestIds } from './platform/http/request-log.ts'
 import { scopeRequests } from './platform/http/request-scope.ts'

@@ -25,7 +25,9 @@ type Details = {
   /** Seconds to wait before retrying. */
   retryAfter?: number
   /** Confirmation that the caller must provide first. */
-  proof?: 'password'
+  proof?: 'password' | 'provider'
+  /** Ways to prove the second factor that the sign-in lacks. */
+  secondFactor?: readonly string[]
 }
 
 /** An error with a stable code, an HTTP status, and a message that clients may show to users. */
@@ -35,10 +37,16 @@ export class ApiError extends GraphQLError {
   readonly retryAfter: number | undefined
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
-    const { status = statusOf[code], field, retryAfter, proof } = details
+    const { status = statusOf[code], field, retryAfter, proof, secondFactor } = details
     // GraphQL Yoga reads the status and headers of its response from this extension.
     const http = { status, ...(retryAfter && { headers: { 'retry-after': String(retryAfter) } }) }
-    super(message, { extensions: { code, ...(field && { field }), ...(retryAfter && { retryAfter }), ...(proof && { proof }), http } })
+    const optional = {
+      ...(field && { field }),
+      ...(retryAfter && { retryAfter }),
+      ...(proof && { proof }),
+      ...(secondFactor && { secondFactor }),
+    }
+    super(message, { extensions: { code, ...optional, http } })
     this.name = 'ApiError'
     this.code = code
     this.status = status
@@ -53,6 +61,10 @@ export const reworded = ({ code, status, retryAfter }: ApiError, message: string
 /** 401: the request has no valid credential. */
 export const missingAuthentication = (message = 'Sign in, or send a valid access token.') => new ApiError('MissingAuthentication', message)
 
+/** 401 with `secondFactor`: the password was right, but the account has a second factor. */
+export const secondFactorRequired = (message: string, secondFactor: readonly string[]) =>
+  new ApiError('MissingAuthentication', message, { secondFactor })
+
 /** 403: the caller is authenticated, but not permitted. */
 export const insufficientPermissions = (message: string) => new ApiError('InsufficientPermissions', message)
 
@@ -63,6 +75,12 @@ export const passwordProofRequired = () =>
     'Confirm your password first: send it as currentPassword to POST /api/auth/confirm-password, then try again within 10 minutes.',
     { proof: 'password' },
   )
+
+/** 403 with `extensions.proof`: the session of an account without a password must sign in at a provider again. */
+export const providerProofRequired = () =>
+  new ApiError('InsufficientPermissions', 'Confirm who you are first: sign in at your provider again, then try again within 10 minutes.', {
+    proof: 'provider',
+  })
 
 /** 403: a state-changing request is authenticated by a cookie, but has no CSRF token from this server's own pages. */
 export const csrfMismatch = (

@@ -14,7 +14,9 @@ import { sampleDay } from './operations/stats/samples.ts'
 import { enqueueDomainChecks } from './registry/publishers/domain-check.ts'
 import { recountDependents } from './registry/search/rebuild.ts'
 import { collectSdks } from './analysis/sdks/installing/install.ts'
+import { collectChallenges } from './accounts/factors/challenges.ts'
 import { collectSessions } from './accounts/sessions/service.ts'
+import { collectRounds } from './accounts/providers/rounds.ts'
 import { collectAuthorizations } from './accounts/oauth/service.ts'
 import { purgeDeleted } from './registry/restoration/service.ts'
 import { collectGarbage } from './registry/uploads/service.ts'
@@ -46,6 +48,8 @@ const tasks: readonly Task[] = [
   { name: 'storing daily statistics', everyMs: collectEveryMs, run: sampleDay },
   { name: 'scheduling backups', everyMs: scheduleEveryMs, run: scheduleBackups },
   { name: 'collecting sessions', everyMs: collectEveryMs, run: collectSessions },
+  { name: 'collecting challenges of passkeys', everyMs: collectEveryMs, run: collectChallenges },
+  { name: 'collecting sign-in rounds', everyMs: collectEveryMs, run: collectRounds },
   { name: 'collecting authorizations', everyMs: collectEveryMs, run: collectAuthorizations },
   { name: 'collecting rate limits', everyMs: collectEveryMs, run: ({ limits }) => limits.collect() },
   { name: 'looking up verified domains', everyMs: collectEveryMs, run: enqueueDomainChecks },

@@ -12,6 +12,7 @@ import { openDatabase } from './platform/db/open/orm.ts'
 import { makeFolder } from './platform/db/location/files.ts'
 import { openCaches } from './platform/caches/caches.ts'
 import { deriveKeys } from './platform/http/keys.ts'
+import { syncMemberships } from './registry/publishers/mapped-members.ts'
 import { openLimits } from './platform/http/limits.ts'
 import type { Log } from './platform/http/log.ts'
 import { registerInstance, requireSharedStore } from './operations/checks/instances.ts'
@@ -21,6 +22,7 @@ import { watchStatements } from './platform/tracing/statements.ts'
 import { removeStaleProxies } from './platform/sandbox/proxy.ts'
 import { makeJobFolder, sweepJobFolders } from './platform/sandbox/job-folder.ts'
 import { maxConcurrency } from './platform/settings/scoring.ts'
+import { identifyCiJob } from './registry/trusted-publishing/identify.ts'
 import type { Services } from './services.ts'
 import { joinStore, rejectForeignStore, rejectNewDatabaseForArchives } from './platform/store/identity.ts'
 import { isStoreMissing, openBlobs, openDocs } from './platform/store/open.ts'
@@ -54,6 +56,8 @@ export async function openServices(config: Config, log: Log, options: Options = 
     docs,
     analyzer,
     afterPackageChange,
+    identifyCiJob,
+    syncMemberships,
     jobHandlers,
     afterJobCancelled,
     keys,

@@ -4,6 +4,7 @@ import { docsBinaries, docsRoutes } from './analysis/docs/binary.ts'
 import { archiveBinaries } from './registry/downloads/binary.ts'
 import { fileBinaries } from './registry/files/binary.ts'
 import { imageBinaries } from './registry/images/binary.ts'
+import { securityRoutes } from './accounts/security/rest.ts'
 import { feedBinaries } from './registry/feeds/binary.ts'
 import { previewBinaries } from './registry/preview/binary.ts'
 import { sitemapBinaries } from './registry/feeds/sitemap.ts'
@@ -25,10 +26,13 @@ import { publisherRoutes } from './registry/publishers/rest.ts'
 import { scoringAdminRoutes, scoreRoutes } from './analysis/scoring/rest.ts'
 import { searchRoutes } from './registry/search/rest.ts'
 import { sdkRoutes } from './analysis/sdks/rest.ts'
+import { providerRoutes } from './accounts/providers/rest.ts'
+import { serviceAccountRoutes } from './registry/service-accounts/rest.ts'
 import { sessionRoutes } from './accounts/sessions/rest.ts'
 import { setupRoutes } from './accounts/setup/rest.ts'
 import { statsRoutes } from './operations/stats/rest.ts'
 import { tokenRoutes } from './accounts/tokens/rest.ts'
+import { trustedPublishingRoutes } from './registry/trusted-publishing/rest.ts'
 import { uploadRoutes } from './registry/uploads/rest.ts'
 import { userRoutes } from './accounts/profile/rest.ts'
 import { visibilityRoutes } from './registry/visibility/rest.ts'
@@ -42,10 +46,12 @@ const routeGroups: readonly RouteGroup[] = [
   {
     tag: 'Accounts',
     description: 'Sign-in, sessions, profiles, users and invitations.',
-    routes: [...sessionRoutes, ...userRoutes, ...inviteRoutes],
+    routes: [...sessionRoutes, ...securityRoutes, ...userRoutes, ...inviteRoutes],
   },
+  { tag: 'Sign-in providers', description: 'Signing in through OpenID providers.', routes: providerRoutes },
   { tag: 'Tokens', description: 'Personal access tokens.', routes: tokenRoutes },
-  { tag: 'OAuth', description: 'Sign-in for command-line clients: authorization codes with PKCE.', routes: oauthRoutes },
+  { tag: 'Service accounts', description: 'Accounts of programs, and their tokens.', routes: serviceAccountRoutes },
+  { tag: 'OAuth', description: 'Sign-in for command-line clients and devices, and revocation of tokens.', routes: oauthRoutes },
   { tag: 'Audit log', description: 'Audit log of security-relevant events, for administrators.', routes: auditRoutes },
   {
     tag: 'Packages',
@@ -53,6 +59,7 @@ const routeGroups: readonly RouteGroup[] = [
     routes: [...packageBinaries, ...archiveBinaries, ...fileBinaries, ...imageBinaries, ...packageRoutes],
   },
   { tag: 'Publishing', description: 'Upload endpoints for package clients.', routes: uploadRoutes },
+  { tag: 'Trusted publishing', description: 'CI systems whose jobs publish without a stored secret.', routes: trustedPublishingRoutes },
   {
     tag: 'Package administration',
     description: 'Deletion of packages, and reserved names.',

@@ -5,6 +5,11 @@ import './accounts/profile/admin-schema.ts'
 import './registry/account-deletion/schema.ts'
 import './accounts/invites/schema.ts'
 import './accounts/sessions/schema.ts'
+import './accounts/providers/schema.ts'
+import './accounts/providers/provider-schema.ts'
+import './accounts/providers/admin-schema.ts'
+import './accounts/security/passkey-schema.ts'
+import './accounts/security/schema.ts'
 import './accounts/tokens/schema.ts'
 import './accounts/oauth/schema.ts'
 import './accounts/audit/schema.ts'
@@ -32,6 +37,9 @@ import './registry/mirror/package-schema.ts'
 import './registry/mirror/policies/schema.ts'
 import './registry/mirror/policies/decision-schema.ts'
 import './registry/uploads/schema.ts'
+import './registry/trusted-publishing/issuer-schema.ts'
+import './registry/trusted-publishing/schema.ts'
+import './registry/trusted-publishing/change-schema.ts'
 import './registry/search/schema.ts'
 import './registry/downloads/schema.ts'
 import './registry/likes/schema.ts'
@@ -51,6 +59,7 @@ import './registry/publishers/schema.ts'
 import './registry/publishers/change-schema.ts'
 import './registry/publishers/members-schema.ts'
 import './registry/publishers/verify-schema.ts'
+import './registry/service-accounts/schema.ts'
 import './registry/visibility/schema.ts'
 import './registry/watching/schema.ts'
 import './platform/jobs/schema.ts'
@@ -77,22 +86,34 @@ import { requireSetup } from './platform/access/setup-gate.ts'
 
 /** Mutations that fail with a code, besides the codes that follow from their declaration (see `describeErrors`). Any other code is a fault. */
 const failures: Partial<Record<ErrorCode, string>> = {
-  MissingAuthentication: 'login',
-  InsufficientPermissions: 'acceptInvite completeSetup login signUp verifySetupCode',
-  NotFound: `acceptInvite addUploader approveAuthorization approveName cancelJob changeVisibility checkPublisherDomain completeDomainVerification
-    completeSetup createInvite deletePackage deletePublisher deleteUser deleteVersion denyAuthorization finalizeUpload freeName installSdk likePackage
-    rebuildSdk refreshMirroredPackage regenerateDocumentation rejectName removeAdvisory removeMirroredPackage removePublisherMember removeSdk
-    removeUploader rescoreVersion resetPassword restoreDeletedPackage retryJob revokeSession revokeToken revokeUserSession revokeUserSessions
-    revokeUserToken setDefaultSdk setPackagePublisher setPublisherMember transferOwnership unlikePackage unwatchPackage updateMirrorPolicies
-    updatePackageOptions updatePublisher updateScoringSettings updateUser updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
+  MissingAuthentication: 'login signInWithPasskey',
+  InsufficientPermissions: `acceptInvite acceptInviteWithProvider completeSetup login signInWithPasskey signUp startPasskeySignIn
+    verifySetupCode`,
+  NotFound: `acceptInvite acceptInviteWithProvider addTrustedPublisher addUploader approveAuthorization approveDevice approveName
+    cancelJob changeVisibility checkPublisherDomain completeDomainVerification completeSetup confirmIdentity createInvite
+    createServiceAccount createServiceAccountToken deleteOidcProvider deletePackage deletePublisher deleteServiceAccount
+    deleteTokenIssuer deleteUser deleteVersion denyAuthorization denyDevice finalizeUpload freeName installSdk likePackage linkIdentity
+    rebuildSdk refreshMirroredPackage refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory removeMirroredPackage
+    removePasskey removePublisherMember removeSdk removeTrustedPublisher removeUploader renamePasskey rescoreVersion resetPassword
+    resetSecondFactor restoreDeletedPackage retryJob revokeServiceAccountToken revokeSession revokeToken revokeUserSession
+    revokeUserSessions revokeUserToken rotateToken setDefaultSdk setPackagePublisher setPublisherMember testOidcProvider
+    transferOwnership unlikePackage unlinkIdentity unwatchPackage updateMirrorPolicies updateOidcGroupRules updateOidcProvider
+    updatePackageOptions updatePublisher updateScoringSettings updateServiceAccount updateTokenIssuer updateTrustedPublisher updateUser
+    updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
-  Conflict: `acceptInvite approveName cancelJob changeVisibility completeDomainVerification completeSetup createInvite createPublisher createUser
-    deletePackage deletePublisher deleteUser deleteVersion finalizeUpload freeName installSdk rebuildSdk regenerateDocumentation rejectName
-    removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword restoreDeletedPackage retryJob
-    scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember startDomainVerification transferOwnership updateMirrorPolicies
-    updatePackageOptions updateScoringSettings updateUser updateVersionOptions watchPackage`,
-  RateLimitExceeded: `acceptInvite addUploader changePassword checkPublisherDomain completeDomainVerification completeSetup confirmPassword
-    createUpload finalizeUpload login revokeTokenBySecret setPublisherMember signUp startDomainVerification transferOwnership verifySetupCode`,
+  Conflict: `acceptInvite addTrustedPublisher approveName cancelJob changeVisibility completeDomainVerification completeSetup
+    confirmTotp createInvite createOidcProvider createPublisher createServiceAccountToken createTokenIssuer createUser
+    deleteOidcProvider deletePackage deletePublisher deleteServiceAccount deleteUser deleteVersion disableTotp finalizeUpload freeName
+    installSdk rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey rejectName removePasskey
+    removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword
+    restoreDeletedPackage retryJob rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
+    startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp transferOwnership unlinkIdentity
+    updateMirrorPolicies updateOidcProvider updatePackageOptions updateScoringSettings updateServiceAccount updateUser
+    updateVersionOptions watchPackage`,
+  RateLimitExceeded: `acceptInvite acceptInviteWithProvider addUploader approveDevice changePassword checkPublisherDomain
+    completeDomainVerification completeSetup confirmIdentity confirmPassword confirmTotp createUpload denyDevice finalizeUpload
+    linkIdentity login revokeTokenBySecret setPublisherMember signInWithPasskey signUp startDomainVerification startPasskeyProof
+    startPasskeyRegistration startPasskeySignIn testOidcProvider transferOwnership verifySetupCode`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }
 

@@ -36,8 +36,10 @@ export async function makeUser({ database, now }: Services, role: Role, options:
   return user
 }
 
-/** Inserts a token and returns its secret. By default, it has all scopes of the user's role. */
-export async function makeToken({ database, now }: Services, userId: string, scopes?: Scope[]): Promise<string> {
+export type TokenLimits = { actions?: string; packages?: string; addresses?: string }
+
+/** Inserts a token and returns its secret. By default, it has all scopes of the user's role and no limits. */
+export async function makeToken({ database, now }: Services, userId: string, scopes?: Scope[], limits: TokenLimits = {}): Promise<string> {
   const em = database.fork()
   const secret = newSecret()
   const row = {
@@ -50,6 +52,7 @@ export async function makeToken({ database, now }: Services, userId: string, sco
     scopes: (scopes ?? allowedScopes(await roleOf(em, userId))).join(','),
     // Prevents a write at first use, which would change the counts of tests that count statements.
     last_used_at: now(),
+    ...limits,
   }
   await insertRows(em, 'access_tokens', [row])
   return secret

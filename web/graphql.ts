@@ -28,13 +28,15 @@ export interface Failure {
   retryAfter?: number
   /** The confirmation that the server requires before it accepts the request, such as `password`. */
   proof?: string
+  /** What a sign-in with the right password still needs: `otp`, `recoveryCode`. */
+  secondFactor?: string[]
 }
 
 /**
- * A precondition of a mutation: `password` requires the user to confirm their password, `session` to sign in again, and `account` requires
- * that the page was loaded for the account that the browser is now signed in to.
+ * A precondition of a mutation: `proof` requires the user to confirm that it is them, `session` to sign in again, and `account` requires that the
+ * page was loaded for the account that the browser is now signed in to.
  */
-export type Requirement = 'password' | 'session' | 'account'
+export type Requirement = 'proof' | 'session' | 'account'
 
 let promptForProof: ProofPrompt = () => Promise.resolve(false)
 const signedOutListeners = new Set<() => void>()
@@ -54,7 +56,7 @@ export const client = new Client({
 /** Registers a listener that is called when a query fails because the session has ended. */
 export const onSignedOut = (listener: () => void) => signedOutListeners.add(listener)
 
-/** Sets the function that asks the user to meet a requirement of a mutation, such as confirming the password. */
+/** Sets the function that asks the user to meet a requirement of a mutation, such as confirming that it is them. */
 export const setProofPrompt = (ask: ProofPrompt) => void (promptForProof = ask)
 
 /** Resolves to whether the user met the requirement. `origin` is the element that had the focus when the mutation started. */
@@ -103,8 +105,8 @@ export function useQuery<Result, Variables extends Record<string, unknown>>(
 }
 
 /**
- * Runs a mutation. `run` returns the result, or returns undefined and sets `failure`. If the server requires a password confirmation or the
- * session has ended, the user is asked for their password and the mutation is retried, so that no input is lost. `signsIn` turns this off for
+ * Runs a mutation. `run` returns the result, or returns undefined and sets `failure`. If the server requires a recent proof or the session has
+ * ended, the user is asked for it and the mutation is retried, so that no input is lost. `signsIn` turns this off for
  * mutations that sign the user in.
  */
 export function useMutation<Result, Variables extends AnyVariables>(
@@ -146,7 +148,7 @@ export const unreachable: Failure = {
 }
 
 const unmetRequirements: Record<Requirement, Failure> = {
-  password: { code: 'InsufficientPermissions', message: 'Nothing was changed: this needs your password.' },
+  proof: { code: 'InsufficientPermissions', message: 'Nothing was changed: you did not confirm that it is you.' },
   session: { code: 'MissingAuthentication', message: 'Nothing was changed: you are no longer signed in.' },
   account: { code: 'CsrfMismatch', message: 'Nothing was changed: you signed in again after this page was loaded. Reload the page.' },
 }
@@ -154,20 +156,21 @@ const unmetRequirements: Record<Requirement, Failure> = {
 function requirementOf({ code, proof }: Failure): Requirement | undefined {
   if (code === 'MissingAuthentication') return 'session'
   if (code === 'CsrfMismatch' && csrfCookie() !== csrfHeader()['X-CSRF-Token']) return 'account'
-  return proof === 'password' ? 'password' : undefined
+  return proof === undefined ? undefined : 'proof'
 }
 
 /** Converts a GraphQL or network error to a failure for display. */
 export function failureOf(error: CombinedError): Failure {
   const [first] = error.graphQLErrors
   if (!first) return unreachable
-  const { code, field, retryAfter, proof } = first.extensions
+  const { code, field, retryAfter, proof, secondFactor } = first.extensions
   return {
     code: typeof code === 'string' ? code : 'InternalError',
     message: field === unknownHashField ? outdatedPage : first.message,
     ...(typeof field === 'string' && { field }),
     ...(typeof retryAfter === 'number' && { retryAfter }),
     ...(typeof proof === 'string' && { proof }),
+    ...(Array.isArray(secondFactor) && { secondFactor: secondFactor.map(String) }),
   }
 }
 
@@ -202,7 +205,7 @@ function onResult(result: OperationResult): OperationResult {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** Notifies the sign-out listeners. Mutations ask for the password themselves, and background queries must not navigate away from the page. */
+/** Notifies the sign-out listeners. Mutations ask the user to sign in themselves, and background queries must not navigate away from the page. */
 function onError(error: CombinedError, { kind, context }: Operation) {
   // A cached result may be from before the user signed in.
   if (kind === 'mutation' || context.isBackground || context.meta?.cacheOutcome === 'hit') return

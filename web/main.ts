@@ -4,7 +4,7 @@ import { createApp } from 'vue'
 import App from './app.vue'
 import { restoreFocusAfterMutations } from './shared/focus-restoration.ts'
 import { trackNavigation } from './shared/page-title.ts'
-import { isPasswordAsked } from './sign-in/password-proof.ts'
+import { isProofAsked } from './sign-in/proof.ts'
 import { ensureSameAccount, forgetViewer } from './sign-in/session.ts'
 import { loadTexts } from './documents.ts'
 import { client, onSignedOut } from './graphql.ts'
@@ -16,7 +16,7 @@ trackNavigation(router)
 restoreFocusAfterMutations()
 recoverMissingChunks(router)
 onSignedOut(() => {
-  if (isPasswordAsked.value) return // the user can sign in again in the open dialog, without leaving the page
+  if (isProofAsked.value) return // the user can sign in again in the open dialog, without leaving the page
   forgetViewer()
   if (!router.currentRoute.value.meta.open) void router.push(loginRoute(router.currentRoute.value.fullPath))
 })

@@ -1,3 +1,4 @@
+import { packageQueries, packageTabs } from './package/package-pages.ts'
 import type { RouteLocationNormalized, RouteRecordSingleView } from 'vue-router'
 
 /** A page of the console, or the frame around its children. The only list of them: for the router, the build, the server and the tests. */
@@ -29,52 +30,10 @@ export interface FirstQuery {
 }
 
 /** The value of a variable: a constant, a parameter of the path, whether the path has this parameter, or whether the caller is signed in. */
-type Variable = string | number | boolean | null | { param: string; otherwise?: string } | { isGiven: string } | { isSignedIn: true }
-
-/** The variables of queries about the package and the version in the path (see `usePackageParams`). */
-function shownVersion(): Record<string, Variable> {
-  return { name: { param: 'name' }, version: { param: 'version', otherwise: '0.0.0' }, exact: { isGiven: 'version' } }
-}
+export type Variable = string | number | boolean | null | { param: string; otherwise?: string } | { isGiven: string } | { isSignedIn: true }
 
 /** The catch-all page, for paths that no other page has. */
 export const anyPath = '/:path(.*)*'
-
-/** What the frame of a package sends. */
-const packageQueries: FirstQuery[] = [
-  { name: 'Package', variables: { ...shownVersion(), signedIn: { isSignedIn: true } }, required: ['package', 'displayedVersion|version'] },
-]
-
-/** Returns the pages of a package's tabs, which are the same for the latest version and for a specific version. */
-const packageTabs = (prefix: string): Page[] => [
-  {
-    path: '',
-    name: `${prefix}-readme`,
-    module: 'package/readme-page.vue',
-    queries: [{ name: 'VersionDocument', variables: { ...shownVersion(), readme: true } }],
-  },
-  {
-    path: 'changelog',
-    name: `${prefix}-changelog`,
-    module: 'package/changelog-page.vue',
-    queries: [{ name: 'VersionDocument', variables: { ...shownVersion(), changelog: true } }],
-  },
-  { path: 'example', name: `${prefix}-example`, module: 'package/example-page.vue' },
-  { path: 'license', name: `${prefix}-license`, module: 'package/license-page.vue' },
-  {
-    path: 'dependencies',
-    name: `${prefix}-dependencies`,
-    module: 'package/dependencies-page.vue',
-    queries: [{ name: 'Dependencies', variables: shownVersion() }],
-  },
-  {
-    path: 'install',
-    name: `${prefix}-install`,
-    module: 'package/install-page.vue',
-    queries: [{ name: 'Installation', variables: shownVersion() }],
-  },
-  { path: 'score', name: `${prefix}-score`, module: 'score/score-page.vue' },
-  { path: 'files/:path(.*)*', name: `${prefix}-files`, module: 'files/files-page.vue' },
-]
 
 export const pages: Page[] = [
   {
@@ -85,11 +44,19 @@ export const pages: Page[] = [
     meta: { browsing: true },
   },
   { path: '/setup', name: 'setup', module: 'setup/setup-page.vue', meta: { open: true } },
-  { path: '/login', name: 'login', module: 'sign-in/login-page.vue', meta: { open: true } },
+  {
+    path: '/login',
+    name: 'login',
+    module: 'sign-in/login-page.vue',
+    queries: [{ name: 'SignInWays', variables: {} }],
+    meta: { open: true },
+  },
   { path: '/signup', name: 'signup', module: 'sign-in/signup-page.vue', meta: { open: true } },
   { path: '/invite/:token', name: 'invite', module: 'sign-in/invite-page.vue', meta: { open: true } },
   { path: '/welcome', name: 'welcome', module: 'sign-in/welcome-page.vue' },
+  { path: '/signed-in', name: 'signed-in', module: 'sign-in/signed-in-page.vue', meta: { open: true, always: true } },
   { path: '/oauth/consent', name: 'consent', module: 'sign-in/consent-page.vue' },
+  { path: '/device', name: 'device', module: 'sign-in/device-page.vue' },
   { path: '/graphql', name: 'explorer', module: 'explorer/explorer-page.vue', meta: { open: true } },
   { path: '/privacy', name: 'privacy', module: 'legal/legal-page.vue', props: { kind: 'PRIVACY' }, meta: { open: true, always: true } },
   { path: '/terms', name: 'terms', module: 'legal/legal-page.vue', props: { kind: 'TERMS' }, meta: { open: true, always: true } },
@@ -172,6 +139,12 @@ export const pages: Page[] = [
       { path: '', name: 'publisher', module: 'publishers/publisher-packages-page.vue' },
       { path: 'members', name: 'publisher-members', module: 'publishers/members-page.vue' },
       { path: 'activity', name: 'publisher-activity', module: 'publishers/publisher-activity-page.vue' },
+      { path: 'service-accounts', name: 'publisher-service-accounts', module: 'service-accounts/publisher-service-accounts-page.vue' },
+      {
+        path: 'trusted-publishing',
+        name: 'publisher-trusted-publishing',
+        module: 'trusted-publishing/publisher-trusted-publishing-page.vue',
+      },
       { path: 'settings', name: 'publisher-settings', module: 'publishers/publisher-settings-page.vue' },
     ],
   },
@@ -193,7 +166,7 @@ export const pages: Page[] = [
     children: [
       { path: '', redirect: { name: 'profile' } },
       { path: 'profile', name: 'profile', module: 'account/profile-page.vue' },
-      { path: 'security', name: 'security', module: 'account/security-page.vue' },
+      { path: 'security', name: 'security', module: 'security/security-page.vue' },
       { path: 'sessions', name: 'sessions', module: 'account/sessions-page.vue' },
       { path: 'tokens', name: 'tokens', module: 'tokens/tokens-page.vue' },
     ],
@@ -220,6 +193,8 @@ export const pages: Page[] = [
         module: 'users/user-page.vue',
         queries: [{ name: 'User', variables: { uuid: { param: 'id' }, actor: { param: 'id' } }, required: ['user'] }],
       },
+      { path: 'service-accounts', name: 'admin-service-accounts', module: 'service-accounts/service-accounts-page.vue' },
+      { path: 'token-issuers', name: 'admin-token-issuers', module: 'trusted-publishing/token-issuers-page.vue' },
       { path: 'publishers', name: 'admin-publishers', module: 'publishers/managed-publishers-page.vue' },
       { path: 'packages', name: 'admin-packages', module: 'managed-packages/managed-packages-page.vue' },
       { path: 'deleted', name: 'admin-deleted', module: 'deleted-packages/deleted-packages-page.vue' },
@@ -234,6 +209,7 @@ export const pages: Page[] = [
       { path: 'settings/registry', name: 'admin-registry', module: 'registry/registry-page.vue' },
       { path: 'settings/legal', name: 'admin-legal', module: 'legal/legal-editor-page.vue', props: { kind: 'PRIVACY' } },
       { path: 'settings/legal/terms', name: 'admin-legal-terms', module: 'legal/legal-editor-page.vue', props: { kind: 'TERMS' } },
+      { path: 'sign-in', name: 'admin-sign-in', module: 'providers/providers-page.vue' },
       { path: 'ownership', name: 'admin-ownership', module: 'users/ownership-page.vue' },
     ],
   },

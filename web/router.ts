@@ -40,10 +40,11 @@ const headerHeight = () => Number.parseFloat(getComputedStyle(document.documentE
 /** Returns the route of the sign-in page, which returns to `path` afterwards. */
 export const loginRoute = (path: string) => ({ name: 'login', query: path === '/' ? {} : { redirect: path } })
 
-/** Returns the route of the page for choosing a new password, which continues to `to` afterwards. */
-function welcomeRoute(to: RouteLocationNormalized) {
+/** Returns the route of a page that the user must complete first, which continues to `to` afterwards. */
+function firstRoute(name: 'welcome' | 'security', to: RouteLocationNormalized) {
+  if (to.name === name) return true
   const redirect = to.name === 'login' ? to.query.redirect : to.fullPath
-  return { name: 'welcome', query: redirect && redirect !== '/' ? { redirect } : {}, replace: true }
+  return { name, query: redirect && redirect !== '/' ? { redirect } : {}, replace: true }
 }
 
 router.beforeEach(async (to) => {
@@ -52,7 +53,8 @@ router.beforeEach(async (to) => {
   const { setup, viewer } = useSession()
   if (setup.value?.needsSetup) return to.name === 'setup' ? true : { name: 'setup', replace: true }
   if (to.name === 'setup') return { name: 'home', replace: true }
-  if (viewer.value?.mustChangePassword) return to.name === 'welcome' ? true : welcomeRoute(to)
+  if (viewer.value?.mustChangePassword) return firstRoute('welcome', to)
+  if (viewer.value?.mustProveSecondFactor) return firstRoute('security', to)
   if (to.name === 'welcome' && viewer.value) return { name: 'home', replace: true }
   const open = to.meta.open || (to.meta.browsing && setup.value?.publicBrowsing)
   return open || viewer.value ? true : loginRoute(to.fullPath)

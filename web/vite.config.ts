@@ -28,6 +28,13 @@ const fewFiles = {
         priority: 1.5,
         includeDependenciesRecursively: false,
       },
+      {
+        name: 'tokens',
+        test: /\/web\/(tokens|trusted-publishing(?!\/(version-)?provenance))\/|\/(CheckboxGroup\.vue|checkbox-group\.ts)/,
+        minShareCount: 2,
+        priority: 1.5,
+        includeDependenciesRecursively: false,
+      },
       { name: 'common', minShareCount: 3, priority: 1 },
       { name: 'package', test: /web\/(package|score|advisories|files|shared\/tab-title)/, minShareCount: 2 },
       { name: 'administration', test: /web\/(shell\/admin|shared\/(side-nav|time-chart)|overview|setup)/, minShareCount: 2 },
@@ -85,6 +92,7 @@ export default defineConfig({
       [
         '^/(api|graphql|documentation|raw|images|thumbnails)(/|\\?|$)',
         '^/oauth/(?!consent)',
+        '^/auth/',
         '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$',
       ].map((path) => [
         path,

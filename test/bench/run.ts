@@ -11,6 +11,7 @@ import { compareLateWithEarly } from './publishing.ts'
 import { readingRows } from './reading.ts'
 import { startRegistry } from './registry.ts'
 import { signInRows } from './sign-in.ts'
+import { tokenRows } from './tokens.ts'
 import { measureRequests } from './requests.ts'
 import { measureStartUp } from './start-up.ts'
 import { holds, renderTable, type Row } from './table.ts'
@@ -20,6 +21,7 @@ import { holds, renderTable, type Row } from './table.ts'
 // wrk.
 // npm run bench -- --sign-in [--quick]: compares response times of refused logins, and measures health checks during logins.
 // npm run bench -- --mirror [--quick]: compares reads of mirrored packages with reads of own packages.
+// npm run bench -- --tokens [--quick]: compares reads with narrowed tokens with reads with a token without limits.
 // npm run bench -- --capacity [--packages 1000,10000,100000]: measures servers of these sizes, with twenty versions per package, on both databases.
 // npm run bench -- --requests [--packages 20000] [--versions 5] [--database sqlite] [--postgres <url of an empty database>]: measures the CPU time of
 // the main thread for every read. --only <regular expression> selects reads by name; --folder <folder> keeps the servers for the next run.
@@ -38,6 +40,7 @@ const switches = {
   peers: { type: 'boolean', default: false },
   'sign-in': { type: 'boolean', default: false },
   mirror: { type: 'boolean', default: false },
+  tokens: { type: 'boolean', default: false },
 } as const
 const { values } = parseArgs({ options: switches })
 const effort = values.quick ? { rounds: 3, seconds: 0.7, versions: 150, starts: 2 } : { rounds: 7, seconds: 2, versions: 500, starts: 5 }
@@ -66,6 +69,7 @@ async function compare(): Promise<void> {
 function measureChosen(): Promise<Row[]> {
   if (values['sign-in']) return signInRows(folder, logins)
   if (values.mirror) return mirrorRows(folder, effort)
+  if (values.tokens) return tokenRows(folder, effort)
   return values.peers ? peerRows(folder, effort) : measure()
 }
 

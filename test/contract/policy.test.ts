@@ -97,6 +97,9 @@ async function reusableCallers(choose: (everybody: Caller[]) => Caller[]): Promi
 const unauthenticated = new Set(['anonymous', 'a wrong token'])
 const refusalOf = (name: string) => (unauthenticated.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
 
+/** Sign-ins answer 401 for another reason: a wrong password or passkey. */
+const signIns = new Set(['POST /api/auth/login', 'POST /api/auth/passkey/login', 'Mutation.login', 'Mutation.signInWithPasskey'])
+
 type Row = { name: string; access: Access; index: number }
 const rowsOf = (table: Record<string, Access>) => Object.entries(table).map(([name, access], index) => ({ name, access, index }))
 
@@ -121,9 +124,13 @@ it('gives endpoints the access of the root field of their operation, except wher
   expect(others.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
     'GET /api/account/likes/:pkg',
     'GET /api/admin/audit-log',
+    'GET /api/admin/oidc-providers',
     'GET /api/admin/sdk/releases',
+    'GET /api/auth/identities',
     'GET /api/auth/keys',
     'GET /api/auth/me',
+    'GET /api/auth/passkeys',
+    'GET /api/auth/providers',
     'GET /api/auth/sessions',
     'GET /api/invites/:token',
     'GET /api/legal/privacy',
@@ -134,8 +141,11 @@ it('gives endpoints the access of the root field of their operation, except wher
     'GET /api/v1/health',
     'GET /api/v1/version',
     'POST /api/auth/login',
+    'POST /api/auth/passkey/login',
+    'POST /api/auth/passkey/options',
     'POST /api/auth/signup',
     'POST /api/invites/:token/accept',
+    'POST /api/publishers/:id/service-accounts',
     'POST /api/setup/complete',
     'POST /api/setup/verify',
     'POST /api/tokens/revoke',
@@ -157,8 +167,7 @@ it.each(rowsOf(policies))('restricts $name to $access', async (row) => {
   for (const { name, actor, allowed } of tried) {
     const answer = await actor.send(method as 'GET', pathFor(path), route && bodyFor(schema, route), { ip: app.address() })
     const refused = answer.status === 401 || (answer.status === 403 && answer.body.error?.code === 'InsufficientPermissions')
-    // A login with a wrong password answers 401 for another reason.
-    const own = endpoint === 'POST /api/auth/login' && answer.status === 401
+    const own = signIns.has(endpoint) && answer.status === 401
     // An invalid token is refused everywhere except where credentials are ignored.
     const useless = name === 'a wrong token' && !route?.anyCredential && !own
     expect({ name, refused: refused && !own, status: answer.status }).toMatchObject({ name, refused: useless || !allowed.includes(access) })
@@ -190,7 +199,7 @@ it.each(rowsOf(graphql))('restricts $name to $access', async (row) => {
     const { errors } = events === undefined ? body : JSON.parse(events)
     if (events !== undefined) expect(errors).toHaveLength(1)
     const code: string | undefined = errors?.[0].extensions.code
-    const own = field === 'Mutation.login' && code === 'MissingAuthentication'
+    const own = signIns.has(field) && code === 'MissingAuthentication'
     const refused = (code === 'MissingAuthentication' || code === 'InsufficientPermissions') && !own
     const useless = name === 'a wrong token' && !own
     expect({ name, code, refused }).toMatchObject({ name, refused: useless || !allowed.includes(access) })

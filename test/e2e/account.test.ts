@@ -43,7 +43,7 @@ describe('sign-up', () => {
     await using app = await consoleApp()
     const page = await openPage(app.url)
     await page.goto('/login')
-    await page.getByRole('button', { name: 'Sign in' }).waitFor()
+    await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
     expect(await page.getByRole('link', { name: 'Create one' }).count()).toBe(0)
     await page.goto('/signup')
     await page.getByText('Ask an administrator of this server for an account').waitFor()

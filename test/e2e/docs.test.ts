@@ -20,7 +20,7 @@ it.each(['', '/registry'])('shows and searches documentation without access to s
   await page.waitForURL(`${app.url}/login?redirect=*`)
   await page.getByLabel('E-mail address').fill(alice.email)
   await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.waitForURL(`${app.url}/documentation/shapes/latest/?from=mail`)
 
   expect(await evaluateOrError(page, 'document.cookie')).toBe('SecurityError')

@@ -38,10 +38,11 @@ it('signs in, creates a token and revokes it without a mouse', async () => {
   await expect.poll(() => focused(page)).toBe('Access tokens') // the heading of the page
   await tabTo(page, 'New token')
   await page.keyboard.press('Enter')
-  await expect.poll(() => focused(page)).toBe('Name')
+  await expect.poll(() => focused(page)).toMatch(/^Use on my machine/)
+  await page.keyboard.press('ArrowDown')
+  await expect.poll(() => focused(page)).toMatch(/^Publish from CI/)
+  await tabTo(page, 'Name')
   await page.keyboard.type('laptop')
-  await page.keyboard.press('Tab')
-  await page.keyboard.press('ArrowUp') // from "Read and publish" to "Read"
   await tabTo(page, 'Create token')
   await page.keyboard.press('Enter')
 
@@ -242,7 +243,7 @@ it('shows every page in the administration navigation without horizontal scrolli
   const pages = page.getByRole('navigation', { name: 'Administration' })
   const current = () => pages.locator('[aria-current]').allTextContents()
   await pages.getByRole('link', { name: 'Ownership' }).waitFor()
-  expect(await pages.getByRole('link').count()).toBe(16)
+  expect(await pages.getByRole('link').count()).toBe(19)
   expect(await pages.evaluate((nav) => nav.scrollWidth - nav.clientWidth)).toBe(0)
   expect(await current()).toEqual(['Jobs'])
 

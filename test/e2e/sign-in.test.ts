@@ -59,7 +59,7 @@ describe('sign-in', () => {
       await page.getByRole('textbox', { name: 'Password' }).fill('wrong horse')
       await Promise.all([page.waitForResponse(/graphql/), page.keyboard.press('Enter')])
       // The button is enabled again once the form has been cleared.
-      await page.getByRole('button', { name: 'Sign in' }).and(page.locator(':enabled')).waitFor()
+      await page.getByRole('button', { name: 'Sign in', exact: true }).and(page.locator(':enabled')).waitFor()
     }
     await page.getByText(/Try again in \d+:\d\d min/).waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('RateLimitExceeded')

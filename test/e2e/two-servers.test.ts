@@ -13,7 +13,7 @@ it.each([
   await signIn(page, one.url, ann.email)
   await signIn(page, two.url, bob.email)
   const names = (await page.context().cookies()).map(({ name }) => name.replace(/_[\da-f]{8}$/, '')).toSorted()
-  expect(names).toEqual(['csrf', 'csrf', 'device', 'device', 'session', 'session'].map((name) => `svc_${name}`))
+  expect(names).toEqual(['csrf', 'csrf', 'device', 'device', 'passkey', 'passkey', 'session', 'session'].map((name) => `svc_${name}`))
   for (const [{ url }, name] of [
     [one, 'Ann'],
     [two, 'Bob'],
@@ -29,7 +29,7 @@ it.each([
   await page.getByRole('button', { name: /^Account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page
-    .getByRole('button', { name: 'Sign in' })
+    .getByRole('button', { name: 'Sign in', exact: true })
     .or(page.getByRole('link', { name: 'Sign in' }))
     .first()
     .waitFor()

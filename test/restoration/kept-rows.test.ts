@@ -3,8 +3,8 @@ import { packageData, versionData } from '../../server/registry/restoration/data
 import { testApp } from '../app.ts'
 
 /** Tables whose rows come back with a restored package. */
-const kept = ['package_versions', 'package_uploaders', 'package_likes', 'package_watches', 'package_downloads']
-const keptOfVersions = ['version_documents', 'package_dependencies', 'version_downloads']
+const kept = ['package_versions', 'package_uploaders', 'package_likes', 'package_watches', 'package_downloads', 'trusted_publishers']
+const keptOfVersions = ['version_documents', 'package_dependencies', 'version_downloads', 'version_provenances']
 /** Tables that the analysis of a version fills again. */
 const derived = ['score_reports', 'version_surfaces', 'version_api_verdicts', 'version_docs']
 

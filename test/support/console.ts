@@ -59,7 +59,7 @@ export async function signIn(page: Page, url: string, email: string): Promise<vo
   await page.goto(`${url}/login`)
   await page.getByLabel('E-mail address').fill(email)
   await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.waitForURL((address) => !address.pathname.endsWith('/login')) // the login page already shows the account menu while the next page loads
   await page.getByRole('button', { name: /^Account/ }).waitFor()
 }

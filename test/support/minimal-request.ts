@@ -82,14 +82,17 @@ export function fieldQuery(schema: GraphQLSchema, path: string): string {
 const samples: Record<string, unknown> = {
   email: 'stranger@example.com',
   enabled: false,
+  issuer: 'https://login.example.com',
   package: 'nothing',
   password: 'a fine password of theirs',
   slug: 'something-else',
   websiteUrl: 'https://example.com',
+  issuerUrl: 'https://example.com',
 }
 const byType: Record<string, unknown> = {
   String: 'something else',
   Int: 1,
+  JSON: {},
   Boolean: true,
   DateTime: '2026-01-01T00:00:00Z',
   SemVer: '1.0.0',

@@ -198,7 +198,8 @@ describe('tests mirror the server', () => {
   const tests = sources('test/**/*.test.ts').filter(({ path }) => !/^test\/(e2e|faults|measured)\//.test(path))
   const ofFeatures = tests.filter(({ path }) => !path.startsWith('test/unit/'))
   /** Files with functions that start a server. */
-  const starters = ['test/app.ts', 'test/support/public-packages.ts', 'test/support/mirror.ts']
+  const support = ['public-packages', 'mirror', 'service-accounts', 'trusted-app'].map((name) => `test/support/${name}.ts`)
+  const starters = ['test/app.ts', ...support]
   const drivesTheApp = ({ imports }: Source) => imports.some((path) => starters.includes(path))
 
   it('by a folder for each feature, as the server or the console has it, and one for what belongs to none', () => {

@@ -10,7 +10,10 @@ const kinds: Record<string, string[]> = {
   user: 'created signup_refused updated deleted login login_failed password_changed password_confirmed password_reset invite_created invite_accepted'.split(
     ' ',
   ),
-  token: ['created', 'revoked', 'reuse_detected'],
+  token: ['created', 'rotated', 'revoked', 'reuse_detected'],
+  service_account: ['created', 'updated', 'deleted'],
+  trusted_publisher: ['added', 'changed', 'removed'],
+  token_issuer: ['added', 'changed', 'removed'],
   session: ['revoked'],
   oauth: ['approved'],
   owner: ['transferred'],
@@ -32,7 +35,7 @@ export const kindsOf = (group: string): string[] => kinds[group] ?? []
 export const kindChoices = [
   [{ value: 'any', label: 'Any event' }],
   ...Object.entries(kinds).map(([group, names]) => [
-    ...(names.length > 1 ? [{ value: `${group}.`, label: `Any ${group} event` }] : []),
+    ...(names.length > 1 ? [{ value: `${group}.`, label: `Any ${group.replaceAll('_', ' ')} event` }] : []),
     ...names.map((name) => ({ value: `${group}.${name}`, label: eventTitle(`${group}.${name}`) })),
   ]),
 ]

@@ -4,7 +4,7 @@ export const eventName = (kind: string) => capitalized(wordsOf(kind.slice(kind.i
 /** `package.uploader_added` → "Package: uploader added", for lists that contain events of several groups. */
 export function eventTitle(kind: string): string {
   const [group = '', name] = kind.split('.')
-  const title = group === 'oauth' ? 'OAuth' : capitalized(group)
+  const title = group === 'oauth' ? 'OAuth' : capitalized(wordsOf(group))
   return name ? `${title}: ${wordsOf(name)}` : title
 }
 

@@ -45,6 +45,8 @@ export const attentionActions: Record<AttentionKind, Action> = {
   SDK_MISSING: { label: 'Install an SDK', to: { name: 'admin-sdks' } },
   NAMES_WAITING: { label: 'Decide', to: { name: 'admin-names' } },
   TOKENS_EXPIRING: { label: 'Show tokens', to: { hash: '#expiring' } },
+  PASSKEYS_VOID: help('passkeys', 'What to do'),
+  SECOND_FACTORS_MISSING: help('passkeys', 'What to do'),
   INVITATIONS_UNANSWERED: { label: 'Show people', to: { name: 'admin-users', query: { state: 'INVITED' } } },
   SETTINGS_WEAK: selfCheck('#configuration', 'Show settings'),
   CLOCKS_DIFFER: selfCheck('#clocks'),

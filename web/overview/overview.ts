@@ -1,7 +1,7 @@
 import { computed } from 'vue'
 import { ExpiringTokensDocument, RecentActionsDocument, type StatisticsQuery, StatisticsDocument } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
-import { inDays } from '../tokens/tokens.ts'
+import { inDays } from '../shared/format.ts'
 
 export type Statistics = NonNullable<StatisticsQuery['serverStatistics']>
 

@@ -46,3 +46,6 @@ export function bytes(amount: number): string {
 /** Formats a duration in seconds: "45 s", "4:05 min". */
 export const duration = (seconds: number) =>
   seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`
+
+/** Returns the moment after this number of days from now. */
+export const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)

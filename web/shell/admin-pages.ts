@@ -38,6 +38,24 @@ const groups: AdminGroup[] = [
         icon: 'i-lucide-building-2',
         text: 'Teams and companies that own packages.',
       },
+      {
+        label: 'Sign-in',
+        to: { name: 'admin-sign-in' },
+        icon: 'i-lucide-log-in',
+        text: 'Providers for company sign-in, and second factors.',
+      },
+      {
+        label: 'Service accounts',
+        to: { name: 'admin-service-accounts' },
+        icon: 'i-lucide-bot',
+        text: 'Accounts for programs, with tokens and without a password.',
+      },
+      {
+        label: 'CI systems',
+        to: { name: 'admin-token-issuers' },
+        icon: 'i-lucide-workflow',
+        text: 'Whose jobs can publish and read without a stored secret.',
+      },
     ],
   },
   {

@@ -1,6 +1,6 @@
 import type { CombinedError } from '@urql/vue'
 import { computed, shallowRef } from 'vue'
-import { LoginDocument, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
+import { LoginDocument, type LoginInput, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
 import { csrfCookie, csrfHeader, setCsrfToken } from '../csrf.ts'
 import { client, type Failure, failureOf, useMutation } from '../graphql.ts'
 import { registry } from '../shared/registry.ts'
@@ -8,10 +8,19 @@ import { registry } from '../shared/registry.ts'
 const session = shallowRef<SessionQuery>()
 const failure = shallowRef<Failure>()
 
+/** Whether the session can do nothing before the user has chosen a new password, or proved or set up a second factor. */
+const isRestricted = ({ mustChangePassword, mustProveSecondFactor }: NonNullable<SessionQuery['viewer']>) =>
+  mustChangePassword || mustProveSecondFactor
+
 /** Returns the signed-in user and facts about the server. */
 export function useSession() {
   return {
     viewer: computed(() => session.value?.viewer ?? undefined),
+    isRestricted: computed(() => session.value?.viewer != null && isRestricted(session.value.viewer)),
+    /** Whether packages can be browsed: by users whose session is not restricted, and by everyone if public packages are enabled. */
+    mayBrowse: computed(() =>
+      session.value?.viewer ? !isRestricted(session.value.viewer) : session.value?.setup?.publicBrowsing === true,
+    ),
     /** Whether the viewer's role permits publishing and owning packages. */
     mayPublish: computed(() => session.value?.viewer != null && session.value.viewer.role !== 'VIEWER'),
     server: computed(() => session.value?.server),
@@ -85,12 +94,17 @@ export function forgetViewer() {
 
 export function useLogin() {
   const { run, ...state } = useMutation(LoginDocument, { signsIn: true })
-  async function login(email: string, password: string) {
-    if (!(await run({ input: { email, password } }))) return false
-    if (email !== session.value?.viewer?.email) forgetViewer()
-    return loadSession({ again: true })
+  async function login(input: LoginInput) {
+    if (!(await run({ input }))) return false
+    return adoptSession(input.email)
   }
   return { login, ...state }
+}
+
+/** Loads the session that was started for the account with this e-mail address; undefined if the page does not know it. */
+export function adoptSession(email?: string): Promise<boolean> {
+  if (email !== session.value?.viewer?.email) forgetViewer()
+  return loadSession({ again: true })
 }
 
 /** Opens the login page after a password change, which ends all sessions. After signing in, the user continues at `redirect`. */
@@ -100,9 +114,9 @@ export function signInAgain(redirect: unknown) {
   location.assign(login)
 }
 
-/** Signs out and reloads the page, so that no account data stays in memory. */
+/** Signs out, also at the provider that started the session, and reloads the page, so that no account data stays in memory. */
 export async function signOut() {
   if (!(await ensureSameAccount())) return
-  await client.mutation(LogoutDocument, {}).toPromise()
-  location.assign(new URL('login', document.baseURI))
+  const { data } = await client.mutation(LogoutDocument, {}).toPromise()
+  location.assign(data?.logout.endSessionUrl ?? new URL('login', document.baseURI))
 }

@@ -7,6 +7,7 @@ import {
   PeopleLikeDocument,
   ReinviteDocument,
   ResetPasswordDocument,
+  ResetSecondFactorDocument,
   RevokeUserSessionDocument,
   RevokeUserSessionsDocument,
   RevokeUserTokenDocument,
@@ -130,12 +131,21 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
 export const useCreateUser = () => useMutation(CreateUserDocument)
 export const useUpdateUser = () => useMutation(UpdateUserDocument)
 export const useResetPassword = () => useMutation(ResetPasswordDocument)
+export const useResetSecondFactor = () => useMutation(ResetSecondFactorDocument)
 export const useReinvite = () => useMutation(ReinviteDocument)
 export const useRevokeUserSession = () => useMutation(RevokeUserSessionDocument)
 export const useRevokeUserSessions = () => useMutation(RevokeUserSessionsDocument)
 export const useRevokeUserToken = () => useMutation(RevokeUserTokenDocument)
 export const useDeleteUser = () => useMutation(DeleteUserDocument)
 export const useTransferOwnership = () => useMutation(TransferOwnershipDocument)
+
+/** The question before the second factor of an account is reset. */
+export const factorReset = (displayName: string) => ({
+  title: `Reset the second factor of ${displayName}?`,
+  description:
+    'Removes the passkeys, the authenticator app and the recovery codes, and ends all sessions. Do this only for someone whose identity you have checked.',
+  action: 'Reset second factor',
+})
 
 const fileOf = (email: string, kind: string) => `${email.replace(/[^\w.-]+/g, '-')}-${kind}.txt`
 

@@ -102,6 +102,6 @@ function known(id: string): string {
 }
 
 function ofKind(kind: string) {
-  if (!/^[a-z]+\.[a-z_]*$/.test(kind)) throw invalidInput('kind: must be a kind such as user.login, or a prefix such as user.', 'kind')
+  if (!/^[a-z_]+\.[a-z_]*$/.test(kind)) throw invalidInput('kind: must be a kind such as user.login, or a prefix such as user.', 'kind')
   return kind.endsWith('.') ? { $like: `${kind}%` } : kind
 }

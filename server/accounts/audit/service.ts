@@ -8,15 +8,23 @@ import { AuditEntry } from './entity.ts'
  * built by `eventsOf` in uploads/publish.ts.
  */
 export type AuditKind =
-  | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
-  | `token.${'created' | 'revoked' | 'reuse_detected'}`
+  | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'second_factor_reset' | 'invite_created' | 'invite_accepted'}`
+  | `token.${'created' | 'rotated' | 'revoked' | 'reuse_detected'}`
+  | `identity.${'linked' | 'unlinked' | 'confirmed'}`
+  | `provider.${'created' | 'updated' | 'deleted'}`
   | 'session.revoked'
+  | `passkey.${'added' | 'renamed' | 'removed' | 'disabled' | 'confirmed'}`
+  | `totp.${'enabled' | 'disabled'}`
+  | 'recovery_codes.created'
   | 'oauth.approved'
+  | `service_account.${'created' | 'updated' | 'deleted'}`
   | 'owner.transferred'
   | `package.${'created' | 'deleted' | 'options_updated' | 'uploader_added' | 'uploader_removed' | 'publisher_changed' | 'visibility_changed' | 'scored' | 'score_failed' | 'docs_generated'}`
   | `package.version_${'published' | 'retracted' | 'unretracted' | 'deleted' | 'restored'}`
   | `package.${'restored' | 'name_approved' | 'name_rejected' | 'name_freed'}`
   | `publisher.${'created' | 'verified' | 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'}`
+  | `trusted_publisher.${'added' | 'changed' | 'removed'}`
+  | `token_issuer.${'added' | 'changed' | 'removed'}`
   | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'mirror_policies_updated' | 'sdk_installed' | 'sdk_removed' | 'job_cancelled' | 'audit_entries_deleted'}`
 
 export type AuditEvent = {

@@ -6,16 +6,16 @@ import { conflict, notFound } from '../../errors.ts'
 import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { User } from '../users/entity.ts'
-import { editable, reloadUser } from '../users/service.ts'
+import { editable, reloadUser, requirePerson } from '../users/service.ts'
 import { hashPassword } from '../users/hashing.ts'
-import { acceptPassword } from '../users/password.ts'
+import { acceptPassword, requirePasswordSignIn } from '../users/password.ts'
 import { Invite } from './entity.ts'
 
 /**
- * The users who can be invited again and can accept: those without a password who are not disabled. Accepting requires the invitation's token, not
- * a sign-in.
+ * The people who can be invited again and can accept: those without a password or linked identity who are not disabled. Accepting requires the
+ * invitation's token, not a sign-in.
  */
-const waitsForAcceptance = { isActive: true, passwordHash: null }
+export const waitsForAcceptance = { kind: 'person', isActive: true, passwordHash: null, providerSignInAt: null } as const
 
 const hourMs = 3_600_000
 
@@ -33,7 +33,7 @@ export async function issueInvite(em: EntityManager, { actor, user, hours, serve
 
 /**
  * Invites a user again who has not accepted yet.
- * @throws ApiError NotFound; Conflict when the user has accepted or is disabled; InsufficientPermissions for the owner, and for inviting an
+ * @throws ApiError NotFound; Conflict when the user has accepted or is disabled, or is a service account; InsufficientPermissions for the owner, and for inviting an
  * administrator in a session without a recent password confirmation.
  */
 export async function reinvite(context: SignedInContext, id: string, hours: number) {
@@ -42,6 +42,7 @@ export async function reinvite(context: SignedInContext, id: string, hours: numb
     // Locks the user if the invitation is pending, so that concurrent acceptances, deactivations and invitations wait.
     const waiting = await inner.nativeUpdate(User, { id, ...waitsForAcceptance }, { isActive: true })
     const user = await editable(inner, id)
+    requirePerson(user)
     if (!waiting)
       throw conflict(
         `${user.displayName} ${user.isActive ? 'already has an account. Reset the password instead.' : 'is disabled. Activate the account first.'}`,
@@ -69,6 +70,7 @@ export async function inspectInvite(context: Context, token: string) {
  */
 export async function acceptInvite(context: Context, token: string, given: string): Promise<User> {
   const { em, ip } = context
+  requirePasswordSignIn(context)
   const invite = await liveInvite(context, token)
   const { user } = invite
   const passwordHash = await hashPassword(context, await acceptPassword(context, given, user))
@@ -85,9 +87,14 @@ export async function acceptInvite(context: Context, token: string, given: strin
 /** Builds the NotFound error for an invitation that cannot be used. */
 export const invalidInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
 
-async function liveInvite({ em, now }: Context, token: string) {
+/** Returns the invitation with this token, or null if none can be accepted. */
+export async function findInvite({ em, now }: Pick<Context, 'em' | 'now'>, token: string) {
   const live = { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } }
-  const invite = await em.findOne(Invite, live, { populate: ['user'] })
+  return em.findOne(Invite, live, { populate: ['user'] })
+}
+
+async function liveInvite(context: Context, token: string) {
+  const invite = await findInvite(context, token)
   if (!invite) throw invalidInvite()
   return invite
 }

@@ -32,6 +32,41 @@ export const AuthorizationRequest = defineEntity({
 })
 export type AuthorizationRequest = InferEntity<typeof AuthorizationRequest>
 
+/** How a user answers the request of a device. */
+const deviceAnswers = ['approved', 'denied'] as const
+
+/**
+ * A request of a client on a device without a browser (RFC 8628). The client polls with the device code, of which only the hash is stored; the user
+ * types the user code on another device.
+ */
+export const DeviceRequest = defineEntity({
+  name: 'DeviceRequest',
+  tableName: 'oauth_devices',
+  extends: Base,
+  properties: {
+    deviceHash: p.string().length(64).unique(),
+    /** Eight consonants, without the hyphen that is shown. */
+    userCode: p.string().length(8).unique(),
+    /** The requested scopes; once approved, limited by the user's role. Separated by commas. */
+    scopes: p.string().length(20),
+    /** Address of the client, shown to the user who approves. */
+    clientIp: p.string().length(45),
+    expiresAt: p.datetime(3).index(),
+    /** Minimum time between two polls, in seconds. Grows with each poll that comes too early. */
+    pollSeconds: p.integer(),
+    polledAt: p.datetime(3).nullable(),
+    /** The user who approved or denied the request; null until then. */
+    user: () => p.manyToOne(User).nullable().deleteRule('cascade').index(),
+    /** The session of that user. A code cannot be exchanged after this session has ended. */
+    session: () => p.manyToOne(Session).nullable().deleteRule('set null').index(),
+    answer: p.enum(deviceAnswers).nullable(),
+    /** When the device code was exchanged, successfully or not. */
+    exchangedAt: p.datetime(3).nullable(),
+    token: () => p.manyToOne(AccessToken).nullable().deleteRule('set null').index(),
+  },
+})
+export type DeviceRequest = InferEntity<typeof DeviceRequest>
+
 declare module '../../platform/db/query.ts' {
-  interface Tables extends InferKyselyDB<typeof AuthorizationRequest> {}
+  interface Tables extends InferKyselyDB<typeof AuthorizationRequest | typeof DeviceRequest> {}
 }

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
-import type { Loaded } from '@mikro-orm/core'
+import { LockMode, type Loaded } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { equalSecrets, sha256 } from '../../platform/http/keys.ts'
 import type { Scope } from '../../platform/access/roles.ts'
 import { withDescendants, revokeTree } from '../tokens/revoke.ts'
+import type { AccessToken } from '../tokens/entity.ts'
 import { grantableScopes } from '../tokens/policy.ts'
 import { issueToken } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
-import { AuthorizationRequest } from './entity.ts'
+import { AuthorizationRequest, DeviceRequest } from './entity.ts'
 import { clientId, OauthError, optional, type Parameters, requiredParameter } from './parameters.ts'
 
 /** The parameters of a token request. */
@@ -51,7 +52,7 @@ const maxCodes = 4
 
 function readExchange(parameters: Parameters): Exchange {
   if (requiredParameter(parameters, 'grant_type') !== 'authorization_code') {
-    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code.')
+    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code or that of device codes.')
   }
   if ((optional(parameters, 'client_id') ?? clientId) !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
   const [code, redirectUri] = [requiredParameter(parameters, 'code'), requiredParameter(parameters, 'redirect_uri')]
@@ -68,18 +69,22 @@ async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: C
   const request = await em.findOne(AuthorizationRequest, { codeHash }, { populate: ['user', 'token'] })
   if (!request) return null
   if (!first) return revokeReplayed(em, request, now, ip)
-  const scopes = grantableScopes(request.scopes.split(',') as Scope[], request.user.role)
   if (!mayAct || !fits(request, given, now)) return null
-  const { token, secret } = issueToken(em, {
-    owner: request.user,
-    name: `CLI, ${now.toISOString().slice(0, 10)}`,
-    scopes,
-    createdAt: now,
-    expiresAt: new Date(now.getTime() + Math.min(tokenDays, maxDays ?? tokenDays) * dayMs),
-    ip,
-  })
+  return grantToken(em, request, request.user, { now, ip, maxDays })
+}
+
+/** Issues the token for an approved request, limited by the user's current role. */
+function grantToken(
+  em: EntityManager,
+  request: AuthorizationRequest | DeviceRequest,
+  owner: User,
+  { now, ip, maxDays }: Circumstances,
+): Grant {
+  const scopes = grantableScopes(request.scopes.split(',') as Scope[], owner.role)
+  const expiresAt = new Date(now.getTime() + Math.min(tokenDays, maxDays ?? tokenDays) * dayMs)
+  const { token, secret } = issueToken(em, { owner, name: `CLI, ${now.toISOString().slice(0, 10)}`, scopes, createdAt: now, expiresAt, ip })
   request.token = token
-  return { secret, scopes, email: request.user.email }
+  return { secret, scopes, email: owner.email }
 }
 
 /**
@@ -88,9 +93,11 @@ async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: C
  */
 async function lockGrantor(em: EntityManager, codeHash: string): Promise<boolean> {
   const request = await em.findOne(AuthorizationRequest, { codeHash }, { fields: ['user'], disableIdentityMap: true })
-  if (!request) return false
-  return (await em.nativeUpdate(User, { id: request.user.id, isActive: true, mustChangePassword: false }, { isActive: true })) > 0
+  return request ? lockUser(em, request.user.id) : false
 }
+
+const lockUser = async (em: EntityManager, id: string): Promise<boolean> =>
+  (await em.nativeUpdate(User, { id, isActive: true, mustChangePassword: false }, { isActive: true })) > 0
 
 /** Checks the code's expiry, the redirect URI and the verifier. A code is invalid once the session that approved it has ended. */
 function fits({ codeExpiresAt, redirectUri, codeChallenge, session }: SpentRequest, given: Exchange, now: Date): boolean {
@@ -104,10 +111,68 @@ const isVerifier = (text: string): boolean => /^[\w.~-]{43,128}$/.test(text)
 
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
 
-async function revokeReplayed(em: EntityManager, { token, user }: SpentRequest, now: Date, ip: string): Promise<null> {
+type Replayed = { token?: AccessToken | null | undefined; user: { id: string; displayName: string } }
+
+async function revokeReplayed(em: EntityManager, { token, user }: Replayed, now: Date, ip: string): Promise<null> {
   if (!token) return null
   const revoked = await revokeTree(em, token.id, now)
   const summary = `An authorization code of ${user.displayName} was used twice: the token "${token.name}" was revoked${withDescendants(revoked)}`
   if (revoked) audit(em, { kind: 'token.reuse_detected', actor: null, user, summary, ip })
   return null
+}
+
+/** The grant type of device codes (RFC 8628 §3.4). */
+export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
+type Answered = Loaded<DeviceRequest, 'user' | 'token'>
+type Poll = Grant | 'authorization_pending' | 'slow_down' | 'access_denied' | 'expired_token' | 'invalid_grant'
+
+/**
+ * Exchanges a device code for a token, once its user has approved the request. Like codes, it is valid once, and using it again revokes the token.
+ * @throws OauthError of RFC 8628 §3.5: authorization_pending, slow_down, access_denied or expired_token; or of RFC 6749 §5.2.
+ */
+export async function exchangeDeviceCode(context: Context, parameters: Parameters): Promise<Grant> {
+  const { em, ip, now, config } = context
+  if (requiredParameter(parameters, 'client_id') !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
+  const deviceHash = sha256(requiredParameter(parameters, 'device_code'))
+  const circumstances = { now: now(), ip, maxDays: config.TOKEN_MAX_DAYS }
+  // A rejection must not throw inside the transaction, since the rollback would also undo what was recorded about the poll.
+  const result = await em.transactional((inner) => poll(inner, deviceHash, circumstances))
+  if (typeof result === 'object') return result
+  throw new OauthError(result, reasons[result])
+}
+
+const reasons = {
+  authorization_pending: 'The user has not answered yet. Poll again after the interval.',
+  slow_down: 'The device polls too fast. Wait 5 seconds longer between polls from now on.',
+  access_denied: 'The user denied the request.',
+  expired_token: 'The device code has expired. Start again.',
+  invalid_grant: 'The device code is unknown or already used, or the user cannot grant access any more.',
+} as const
+
+async function poll(em: EntityManager, deviceHash: string, circumstances: Circumstances): Promise<Poll> {
+  const { now, ip } = circumstances
+  const seen = await em.findOne(DeviceRequest, { deviceHash }, { fields: ['user'], disableIdentityMap: true })
+  if (!seen) return 'invalid_grant'
+  const mayAct = seen.user ? await lockUser(em, seen.user.id) : false
+  const request = await em.findOne(DeviceRequest, { deviceHash }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  if (!request) return 'invalid_grant'
+  await em.populate(request, ['user', 'token'])
+  const { user, answer, expiresAt } = request as Answered
+  if (request.exchangedAt && user) return (await revokeReplayed(em, { token: request.token, user }, now, ip)) ?? 'invalid_grant'
+  if (answer === 'denied') return 'access_denied'
+  if (expiresAt <= now) return 'expired_token'
+  // An answer that came after `seen` counts at the next poll, since its user must be locked first.
+  if (!answer || !user || !seen.user) return wait(request, now)
+  request.exchangedAt = now
+  return mayAct && request.session ? grantToken(em, request, user, circumstances) : 'invalid_grant'
+}
+
+/** Records a poll of a request without an answer. A poll that comes too early makes the interval 5 seconds longer (RFC 8628 §3.5). */
+function wait(request: DeviceRequest, now: Date): Poll {
+  const { polledAt, pollSeconds } = request
+  request.polledAt = now
+  if (!polledAt || now.getTime() - polledAt.getTime() >= pollSeconds * 1000) return 'authorization_pending'
+  request.pollSeconds = pollSeconds + 5
+  return 'slow_down'
 }

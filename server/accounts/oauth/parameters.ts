@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Scope, scopes } from '../../platform/access/roles.ts'
 
-/** The error codes of RFC 6749 §4.1.2.1 and §5.2 that this server uses. */
+/** The error codes of RFC 6749 §4.1.2.1 and §5.2, and of RFC 8628 §3.5, that this server uses. */
 const codes = [
   'invalid_request',
   'invalid_client',
@@ -10,6 +10,10 @@ const codes = [
   'unsupported_grant_type',
   'unsupported_response_type',
   'temporarily_unavailable',
+  'authorization_pending',
+  'slow_down',
+  'access_denied',
+  'expired_token',
 ] as const
 export type OauthErrorCode = (typeof codes)[number]
 
@@ -88,7 +92,7 @@ export function requiredParameter(parameters: Parameters, name: string): string 
 }
 
 /** Parses scopes separated by commas or spaces, in any case. */
-function readScopes(text = 'read,write'): Scope[] {
+export function readScopes(text = 'read,write'): Scope[] {
   const wanted = text.toLowerCase().split(/[ ,]+/).filter(Boolean)
   if (wanted.length === 0 || wanted.some((scope) => !scopes.includes(scope as Scope)))
     throw new OauthError('invalid_scope', `scope must name one or more of ${scopes.join(', ')}.`)

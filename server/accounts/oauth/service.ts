@@ -8,7 +8,7 @@ import type { Scope } from '../../platform/access/roles.ts'
 import { grantableScopes, needsProof } from '../tokens/policy.ts'
 import { User } from '../users/entity.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
-import { AuthorizationRequest } from './entity.ts'
+import { AuthorizationRequest, DeviceRequest } from './entity.ts'
 import { clientId, type RequestedAuthorization, withParameters } from './parameters.ts'
 import type { Services } from '../../services.ts'
 
@@ -115,14 +115,14 @@ function describe(
 const dayMs = 86_400_000
 
 /**
- * Deletes authorization requests one day after they expire. A request whose code was exchanged is kept for the lifetime of the token, so that a
- * replayed code is still detected.
+ * Deletes requests one day after they expire. A request whose code was exchanged is kept for the lifetime of the token, so that a replayed code is
+ * still detected.
  * @returns the number of deleted requests.
  */
-export function collectAuthorizations({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
+export async function collectAuthorizations({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
   const moment = now()
   const ago = (ms: number) => new Date(moment.getTime() - ms)
-  return database.fork().nativeDelete(AuthorizationRequest, {
-    $or: [{ token: null, expiresAt: { $lt: ago(dayMs) } }, { expiresAt: { $lt: ago(91 * dayMs) } }],
-  })
+  const old = { $or: [{ token: null, expiresAt: { $lt: ago(dayMs) } }, { expiresAt: { $lt: ago(91 * dayMs) } }] }
+  const em = database.fork()
+  return (await em.nativeDelete(AuthorizationRequest, old)) + (await em.nativeDelete(DeviceRequest, old))
 }

@@ -2,19 +2,15 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { formerly, replacedBy } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, payload, wordEnum } from '../../platform/graphql/payload.ts'
 import { connectionOrders } from '../../platform/graphql/types.ts'
+import { relyingParty } from '../factors/challenges.ts'
 import { createUser, resetPassword, updateUser, transferOwnership } from './administer.ts'
 import { displayName, email, inviteHours, emailKey } from '../users/input.ts'
-import { assignableRoles, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
+import { AssignableRoleEnum, UserKindEnum, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
 import { loadUser } from '../users/service.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { User } from '../users/entity.ts'
 import { listUsers, type UserOrder } from './list.ts'
-
-const AssignableRoleEnum = builder.enumType('AssignableRole', {
-  description: 'A role that an administrator can assign. The ownership is transferred instead.',
-  values: assignableRoles,
-})
 
 const UserCreationMode = builder.enumType('UserCreationMode', {
   description: 'How a new user gets access.',
@@ -123,8 +119,12 @@ builder.queryField('users', (t) =>
         }),
         query: t.arg.string({ description: 'Part of the e-mail address or name, case-insensitive.', ...partOfText }),
         searchIn: t.arg({ type: UserSearchField, description: 'The only field that `query` searches. Default: both.' }),
+        kinds: t.arg({ type: [UserKindEnum], defaultValue: ['person'], description: 'Kinds of accounts to list.' }),
         role: t.arg({ type: RoleEnum, description: 'Only users with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
+        hasSecondFactor: t.arg.boolean({
+          description: 'True: only users with an authenticator app or a passkey that is accepted; false: only users without.',
+        }),
         idleSince: t.arg({
           type: 'DateTime',
           description: 'Only users who have not signed in since this time. For accounts that never signed in, the time of creation counts.',
@@ -132,7 +132,8 @@ builder.queryField('users', (t) =>
         ...userOrders.args,
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, args, { em }) => listUsers(em, args, userOrders.sortOf(args), args),
+      resolve: (_root, args, { em, config }) =>
+        listUsers(em, { ...args, passkeyDomain: relyingParty(config)?.id }, userOrders.sortOf(args), args),
     },
     connectionOf(UserRef),
   ),

@@ -8,10 +8,10 @@ import { Invite } from '../invites/entity.ts'
 import { issueInvite } from '../invites/service.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { revokeSessions } from '../sessions/service.ts'
-import { changeUnlessOwner, editable, replacePassword, limitLookups, reloadUser } from '../users/service.ts'
+import { changeUnlessOwner, editable, replacePassword, requirePerson, limitLookups, reloadUser } from '../users/service.ts'
 import type { Role } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
-import { generatePassword, acceptPassword } from '../users/password.ts'
+import { generatePassword, acceptPassword, requirePasswordSignIn } from '../users/password.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { isOneself, canBecomeOwner } from '../users/policy.ts'
@@ -28,6 +28,7 @@ export async function createUser(context: SignedInContext, input: NewUser) {
   const { request, em, viewer, config, ip, now } = context
   const { email, displayName, role, mode, expiresInHours } = input
   if (role === 'admin') requireRecentProof(context)
+  if (mode === 'password') requirePasswordSignIn(context)
   const generatedPassword = mode === 'password' ? generatePassword() : null
   const passwordHash = generatedPassword && (await hashPassword(context, generatedPassword))
   const serverUrl = publicUrl(request, config.SERVER_URL)
@@ -57,7 +58,7 @@ type UserChanges = {
 /**
  * Changes the role, the name or the active state of a user. Omitted fields stay unchanged. Disabling an account ends its sessions; its tokens get
  * 401 until the account is active again.
- * @throws ApiError NotFound; InsufficientPermissions for the owner, for the caller's own role or active state, and for promoting or activating an
+ * @throws ApiError NotFound; Conflict for a service account; InsufficientPermissions for the owner, for the caller's own role or active state, and for promoting or activating an
  * administrator in a session without a recent password confirmation.
  */
 export async function updateUser(context: SignedInContext, id: string, changes: UserChanges): Promise<User> {
@@ -67,6 +68,7 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
     throw insufficientPermissions('You cannot change your own role or active state. Ask another administrator.')
   await em.transactional(async (inner) => {
     const user = await editable(inner, id)
+    requirePerson(user)
     const changed = [
       role != null && role !== user.role && `role ${role}`,
       displayName != null && displayName !== user.displayName && `name ${displayName}`,
@@ -75,7 +77,11 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
     if (changed.length === 0) return
     const willAdminister = (role ?? user.role) === 'admin'
     if (willAdminister && (user.role !== 'admin' || (isActive && !user.isActive))) requireRecentProof(context)
-    const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
+    const columns = {
+      ...(role != null && { role, hasMappedRole: false }),
+      ...(displayName != null && { displayName }),
+      ...(isActive != null && { isActive }),
+    }
     await changeUnlessOwner(inner, id, columns)
     if (isActive === false) await revokeAccess(inner, id)
     const summary = `${viewer.displayName} changed ${user.displayName}: ${changed.join(', ')}`
@@ -88,14 +94,16 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
  * Sets the password of a user to the given one, or to a generated one that is returned. Ends the user's sessions. The user must choose another
  * password at the next sign-in.
  * @throws ApiError NotFound; InvalidInput; InsufficientPermissions for the owner, for the caller's own account, and for a session without a recent
- * password confirmation; Conflict when the password was changed concurrently.
+ * password confirmation; Conflict for a service account, and when the password was changed concurrently.
  */
 export async function resetPassword(context: SignedInContext, id: string, given: string | null | undefined) {
   const { em, viewer, ip } = context
   if (isOneself(context, { id }))
     throw insufficientPermissions('You cannot reset your own password here. Change it in your account settings.')
   requireRecentProof(context)
+  requirePasswordSignIn(context)
   const user = await editable(em, id)
+  requirePerson(user)
   const generatedPassword = given == null ? generatePassword() : null
   const passwordHash = await hashPassword(context, generatedPassword ?? (await acceptPassword(context, given ?? '', user)))
   await em.transactional(async (inner) => {
@@ -126,6 +134,7 @@ async function transfer({ em, viewer, ip }: SignedInContext, email: string) {
   const target = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!target) throw notFound('There is no user with this e-mail address.')
   if (target.id === viewer.id) throw conflict('You already own this server. Name another administrator.')
+  requirePerson(target)
   if (!canBecomeOwner(target)) throw conflict(`${target.displayName} must be an active administrator first.`)
   try {
     await em.transactional(async (inner) => {

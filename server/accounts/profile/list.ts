@@ -2,11 +2,14 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, beyond, type PageArguments, pageByKey, type Sort } from '../../platform/graphql/connections.ts'
 import { containing, containingAsTyped } from '../../platform/db/statements.ts'
-import type { Role } from '../../platform/access/roles.ts'
+import type { Role, UserKind } from '../../platform/access/roles.ts'
 import { User } from '../users/entity.ts'
 import { email as address, emailKey } from '../users/input.ts'
+import { waitsForAcceptance } from '../invites/service.ts'
 
 type UserFilter = {
+  /** Kinds of accounts; people if omitted. */
+  kinds?: readonly UserKind[] | null | undefined
   email?: string | null | undefined
   /** Part of the e-mail address or name of a user, or of one of them. */
   query?: string | null | undefined
@@ -15,6 +18,9 @@ type UserFilter = {
   status?: 'invited' | 'active' | 'inactive' | null | undefined
   /** Only users who have not signed in since this time, or never. */
   idleSince?: Date | null | undefined
+  hasSecondFactor?: boolean | null | undefined
+  /** The domain of passkeys that are accepted, for `hasSecondFactor`. */
+  passkeyDomain?: string | undefined
 }
 export type UserOrder = 'created' | 'email'
 type Page = PageArguments & { offset?: number | null | undefined }
@@ -41,16 +47,25 @@ export function listUsers(em: EntityManager, filter: UserFilter, { by, direction
 /** Returns the stored spelling of a whole e-mail address. Other texts stay as they are. */
 const spellingOf = (text: string): string => (address.safeParse(text).success ? emailKey(text) : text)
 
-function conditions({ email, query, searchIn, role, status, idleSince }: UserFilter): FilterQuery<User> {
-  const all: FilterQuery<User>[] = []
+function conditions(filter: UserFilter): FilterQuery<User> {
+  const { kinds, email, query, searchIn, role, status, idleSince, hasSecondFactor, passkeyDomain = '' } = filter
+  const all: FilterQuery<User>[] = [{ kind: { $in: [...(kinds ?? ['person'])] } }]
   if (email) all.push(containsText(email, 'email'))
   if (query) all.push(containsText(query, searchIn))
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })
-  if (status === 'invited') all.push({ isActive: true, passwordHash: null })
-  if (status === 'active') all.push({ isActive: true, passwordHash: { $ne: null } })
+  if (status === 'invited') all.push(waitsForAcceptance)
+  const completed = [{ kind: 'service' }, { passwordHash: { $ne: null } }, { providerSignInAt: { $ne: null } }] as const
+  if (status === 'active') all.push({ isActive: true, $or: [...completed] })
   if (idleSince) all.push({ createdAt: { $lt: idleSince }, $or: [{ lastLoginAt: null }, { lastLoginAt: { $lt: idleSince } }] })
-  return all.length ? { $and: all } : {}
+  if (hasSecondFactor != null) all.push(withFactor(hasSecondFactor, passkeyDomain))
+  return { $and: all }
+}
+
+function withFactor(isWanted: boolean, passkeyDomain: string): FilterQuery<User> {
+  const condition = (alias: string) =>
+    `${isWanted ? '' : 'not '}(exists (select 1 from totp_secrets t where t.user_id = ${alias}.id and t.confirmed_at is not null) or exists (select 1 from passkeys k where k.user_id = ${alias}.id and k.disabled_at is null and k.rp_id = ?))`
+  return { [raw(condition, [passkeyDomain])]: [] }
 }
 
 function containsText(text: string, field: 'email' | 'name' | null | undefined): FilterQuery<User> {

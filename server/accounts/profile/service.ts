@@ -9,11 +9,13 @@ import { revokeSessions } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
-import { acceptPassword, provePassword } from '../users/password.ts'
+import { acceptPassword, provePassword, requirePasswordSignIn } from '../users/password.ts'
 
 /** Checks that sign-up is enabled. @throws ApiError InsufficientPermissions when it is disabled. */
-export function requireSignUp({ config }: Context): void {
-  if (!config.SIGNUP_ENABLED) throw insufficientPermissions('Sign-up is disabled on this server. Ask an administrator for an account.')
+export function requireSignUp(context: Context): void {
+  requirePasswordSignIn(context)
+  if (!context.config.SIGNUP_ENABLED)
+    throw insufficientPermissions('Sign-up is disabled on this server. Ask an administrator for an account.')
 }
 
 /**

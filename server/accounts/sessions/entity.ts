@@ -29,6 +29,23 @@ export const Session = defineEntity({
 })
 export type Session = InferEntity<typeof Session>
 
+/** A session that a provider started, as the provider knows it. */
+export const ProviderSession = defineEntity({
+  name: 'ProviderSession',
+  tableName: 'provider_sessions',
+  indexes: [{ properties: ['issuer', 'subject'] }],
+  properties: {
+    session: () => p.oneToOne(Session).owner().primary().deleteRule('cascade'),
+    issuer: p.string().length(255),
+    subject: p.string().length(255),
+    /** Session id of the provider, for back-channel logout. */
+    sid: p.string().length(255).nullable().index(),
+    /** Sealed URL for signing out at the provider; null where the provider has none. */
+    endSessionUrl: p.text().nullable(),
+  },
+})
+export type ProviderSession = InferEntity<typeof ProviderSession>
+
 export const originKinds = ['device', 'range'] as const
 
 /**
@@ -50,5 +67,5 @@ export const SignInOrigin = defineEntity({
 export type SignInOrigin = InferEntity<typeof SignInOrigin>
 
 declare module '../../platform/db/query.ts' {
-  interface Tables extends InferKyselyDB<typeof Session | typeof SignInOrigin> {}
+  interface Tables extends InferKyselyDB<typeof Session | typeof ProviderSession | typeof SignInOrigin> {}
 }

@@ -1,11 +1,12 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { formerly } from '../../platform/graphql/former-schema.ts'
-import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
+import { connectionOf, done, payload, wordEnum } from '../../platform/graphql/payload.ts'
 import { connectionOrders, newestByDefault } from '../../platform/graphql/types.ts'
+import { requireChosenPassword } from '../../platform/access/guards.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 import { belongingsScope, visibleBelongings, canSeeBelongings } from '../users/policy.ts'
-import { Session } from './entity.ts'
+import { Session, type SignInWay } from './entity.ts'
 import {
   confirmPassword,
   listSessions,
@@ -20,6 +21,12 @@ import {
 } from './service.ts'
 import { signIn } from './sign-in.ts'
 import { loadUser } from '../users/service.ts'
+
+const SignInWayEnum = wordEnum<SignInWay>('SignInWay', 'A way to sign in.', {
+  password: 'With a password.',
+  provider: 'Through an OpenID provider.',
+  passkey: 'With a passkey.',
+})
 
 const SessionRef = builder.objectRef<Session>('Session')
 builder.node(SessionRef, {
@@ -39,6 +46,11 @@ builder.node(SessionRef, {
     }),
     clientIp: t.exposeString('clientIp', { description: 'IP address of the sign-in.' }),
     userAgent: t.exposeString('userAgent', { description: 'User agent of the browser that signed in.' }),
+    way: t.field({
+      type: SignInWayEnum,
+      description: 'How the user signed in.',
+      resolve: ({ way }) => way,
+    }),
     current: t.boolean({
       description: 'Whether this request was made with this session.',
       resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id,
@@ -71,7 +83,8 @@ builder.objectField(UserRef, 'sessions', (t) =>
 builder.mutationField('login', (t) =>
   t.fieldWithInput({
     type: payload('LoginPayload', 'A new session.', { user: { type: UserRef, description: 'The user who signed in.' } }),
-    description: 'Signs in with a password: starts a session and sets its cookies.',
+    description:
+      'Signs in with a password: starts a session and sets its cookies. For an account with an authenticator app, the error of a sign-in without a code has the ways to prove the second factor in `extensions.secondFactor`.',
     skipTypeScopes: true,
     extensions: { ownOrigin: true, limit: 'login' },
     typeOptions: { description: 'The credentials.' },
@@ -79,6 +92,8 @@ builder.mutationField('login', (t) =>
     input: {
       email: t.input.string({ required: true, description: "The account's e-mail address." }),
       password: t.input.string({ required: true, description: "The account's password." }),
+      otp: t.input.string({ description: 'Code of the authenticator app, for accounts that have one.' }),
+      recoveryCode: t.input.string({ description: 'Recovery code in place of the code of the app. It is valid once.' }),
     },
     resolve: async (_root, { input }, context) => ({ user: await signIn(context, input) }),
   }),
@@ -86,11 +101,22 @@ builder.mutationField('login', (t) =>
 
 builder.mutationField('logout', (t) =>
   t.withAuth({ session: true }).field({
-    type: payload('LogoutPayload', 'A session that has ended.', { sessionId: { type: 'ID', description: 'Global id of the session.' } }),
+    type: payload('LogoutPayload', 'A session that has ended.', {
+      sessionId: { type: 'ID', description: 'Global id of the session.' },
+      endSessionUrl: {
+        type: 'URL',
+        nullable: true,
+        extensions: { secret: true },
+        description: 'URL that also signs out at the provider which started the session; null without one.',
+      },
+    }),
     extensions: { formerResult: true },
     skipTypeScopes: true,
     description: 'Signs out: ends the session of this request and clears its cookies.',
-    resolve: (_root, _args, context) => done(signOut(context), { sessionId: encodeGlobalID('Session', context.credential.id) }),
+    resolve: async (_root, _args, context) => ({
+      endSessionUrl: await signOut(context),
+      sessionId: encodeGlobalID('Session', context.credential.id),
+    }),
   }),
 )
 
@@ -99,7 +125,8 @@ builder.mutationField('confirmPassword', (t) =>
     type: payload('ConfirmPasswordPayload', 'A session whose user confirmed their password.', {
       sessionId: { type: 'ID', description: 'Global id of the session.' },
     }),
-    extensions: { formerResult: true },
+    extensions: { formerResult: true, admit: requireChosenPassword },
+    skipTypeScopes: true,
     description:
       'Confirms your password. For the next ten minutes this session may perform operations that require a confirmed password (their error has `password` in `extensions.proof`).',
     typeOptions: { description: 'The password to confirm.' },

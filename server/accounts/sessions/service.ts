@@ -5,7 +5,8 @@ import { notFound } from '../../errors.ts'
 import { type DirectedPage, inOrderOfTime, newestFirst, type Sort } from '../../platform/graphql/connections.ts'
 import { clearSessionCookies } from '../../platform/http/cookies.ts'
 import { sessionLifetimes } from '../../platform/access/authenticate.ts'
-import { Session } from './entity.ts'
+import { ProviderSession, Session } from './entity.ts'
+import { unseal } from '../../platform/http/sealed.ts'
 import type { FilterQuery } from '@mikro-orm/core'
 import { editable, personId } from '../users/service.ts'
 import { unauthenticated } from '../../platform/access/guards.ts'
@@ -13,17 +14,24 @@ import { provePassword } from '../users/password.ts'
 import type { Services } from '../../services.ts'
 import { collectOrigins } from './origin.ts'
 
-/** Ends the session of the request and clears its cookies. Tokens and other sessions remain valid. */
-export async function signOut(context: Context): Promise<void> {
-  const { em, credential, viewer, ip } = context
+/**
+ * Ends the session of the request and clears its cookies. Tokens and other sessions remain valid.
+ * @returns the URL that also signs out at the provider that started the session, if it has one.
+ */
+export async function signOut(context: Context): Promise<string | null> {
+  const { em, credential, viewer, ip, keys } = context
+  let endSessionUrl: string | null = null
   if (credential?.kind === 'session') {
     await em.transactional(async (inner) => {
+      const started = credential.way === 'provider' ? await inner.findOne(ProviderSession, { session: credential.id }) : null
+      endSessionUrl = started?.endSessionUrl ? unseal(keys, started.endSessionUrl) : null
       const ended = await inner.nativeDelete(Session, { id: credential.id })
       const summary = `${viewer?.displayName} signed out`
       if (ended) audit(inner, { kind: 'session.revoked', actor: viewer, ...(viewer && { user: viewer }), summary, ip })
     })
   }
   clearSessionCookies(context.reply, context.config.SERVER_URL)
+  return endSessionUrl
 }
 
 /** Lists a user's sessions that are active at `now`, as a connection, newest first by default. */

@@ -1,11 +1,14 @@
 import type { Loaded } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
-import { ApiError, missingAuthentication } from '../../errors.ts'
+import { ApiError, missingAuthentication, secondFactorRequired } from '../../errors.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { countFailures, networkKeys, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
+import { type Codes, factorWays, findTotp, useCode } from '../factors/codes.ts'
+import { Totp } from '../factors/entity.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
@@ -28,9 +31,10 @@ type Account = Loaded<User, 'passwordHash'>
 
 /**
  * Signs in with e-mail address and password and sets the session cookies.
- * @throws ApiError MissingAuthentication, with the same message for every reason; RateLimitExceeded after too many failures for the account.
+ * @throws ApiError MissingAuthentication, with the same message for every wrong password, and with `secondFactor` for a right one without a right code
+ * of an account with an authenticator app; RateLimitExceeded after too many failures for the account.
  */
-export async function signIn(context: Context, input: { email: string; password: string }): Promise<Viewer> {
+export async function signIn(context: Context, input: Codes & { email: string; password: string }): Promise<Viewer> {
   const { em, limits } = context
   const key = emailKey(input.email)
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
@@ -38,9 +42,16 @@ export async function signIn(context: Context, input: { email: string; password:
   const place = { sources: networkKeys(context.ip) }
   const { user, ...caller } = await turnsOf(context)(fairQueueKey(context.ip), () => lookUp(context, key, account), place)
   const { origin } = caller
-  const attempt = () => begin(context, user, { ...caller, password: input.password })
-  const session = await countFailures(limits, 'loginFailures', failuresKey(account, origin), attempt, (begun) => begun === null)
-  if (!user || !session) return rejectSignIn(context, user)
+  const attempt = () => begin(context, user, { ...caller, ...input, account })
+  const session = await countFailures(
+    limits,
+    'loginFailures',
+    failuresKey(account, origin),
+    attempt,
+    (begun) => begun === null || begun === wrongCode,
+  )
+  if (user && session === wrongCode) return rejectCode(context, user)
+  if (!user || !session || session === wrongCode) return rejectSignIn(context, user)
   sendSession(context, session, origin)
   return reloadUser(em, user.id)
 }
@@ -62,28 +73,88 @@ async function lookUp(context: Context, key: string, account: string): Promise<S
   return { user, origin, hasher }
 }
 
-type Attempt = SignInCaller & { password: string }
+type Attempt = SignInCaller & Codes & { account: string; password: string; totp?: Totp | null }
 
-/** Starts a session if the password is right; returns null if it is wrong, or was changed before the session could start. */
-async function begin(context: Context, user: Account | null, attempt: Attempt): Promise<NewSession | null> {
+const wrongCode = 'wrongCode'
+
+/**
+ * Starts a session if the password is right, and the code of an account with an authenticator app. Returns null if the password is wrong, or was
+ * changed before the session could start.
+ * @throws ApiError MissingAuthentication with `secondFactor` if the code is missing; MissingAuthentication if the app was removed after its code was checked.
+ */
+async function begin(context: Context, user: Account | null, attempt: Attempt): Promise<NewSession | typeof wrongCode | null> {
   const { hasher, password, origin } = attempt
-  const verified = user?.isActive ? (user.passwordHash ?? null) : null
+  const verified = user?.isActive && maySignIn(context, user) ? (user.passwordHash ?? null) : null
   const fits = await verifyPassword(hasher, password, verified)
   if (!user || !verified || !fits) return null
+  const totp = attempt.totp === undefined ? await proveSecondFactor(context, user, attempt) : attempt.totp
+  if (totp === wrongCode) return wrongCode
   const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(hasher, password) : null
   const changes = rehashed === null ? {} : { passwordHash: rehashed }
-  const session = await startSession(context, user, { way: 'password', origin, still: { passwordHash: verified }, changes })
+  const session = await startSession(context, user, {
+    way: 'password',
+    origin,
+    hasSecondFactor: totp !== null,
+    still: { passwordHash: verified },
+    changes,
+    also: (inner) => requireUnchanged(inner, totp),
+  })
   if (session) return session
   // The hash was replaced concurrently, possibly by a sign-in that only rehashed the same password. Verify again.
-  return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), attempt)
+  return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), {
+    ...attempt,
+    totp,
+  })
 }
 
-async function rejectSignIn({ em, ip }: Context, user: Account | null): Promise<never> {
+/** Throws MissingAuthentication if the authenticator app whose code was accepted has been removed or reset. */
+async function requireUnchanged(em: EntityManager, totp: Totp | null): Promise<void> {
+  if (totp && !(await em.count(Totp, { user: totp.user.id, confirmedAt: totp.confirmedAt })))
+    throw missingAuthentication('Your authenticator app was removed in the meantime. Sign in again.')
+}
+
+/**
+ * Returns the authenticator app for which a right code was sent, which is used up; null for an account without one.
+ * @throws ApiError MissingAuthentication with `secondFactor` if no code was sent.
+ */
+async function proveSecondFactor(context: Context, { id }: Account, attempt: Attempt): Promise<Totp | null | typeof wrongCode> {
+  const totp = await findTotp(context.em, id)
+  if (!totp) return null
+  if (!attempt.otp && !attempt.recoveryCode)
+    throw secondFactorRequired('Enter the code of your authenticator app, or a recovery code.', await factorWays(context, id))
+  const key = failuresKey(attempt.account, attempt.origin)
+  const isRight = await countFailures(
+    context.limits,
+    'wrongCode',
+    key,
+    () => useCode(context, totp, attempt),
+    (right) => !right,
+  )
+  return isRight ? totp : wrongCode
+}
+
+async function rejectCode(context: Context, user: Account): Promise<never> {
+  const { em, ip } = context
+  const summary = `Someone tried to sign in as ${user.displayName} with the right password and a wrong code`
+  audit(em, { kind: 'user.login_failed', actor: null, user, summary, ip })
+  await em.flush()
+  throw secondFactorRequired('The code is wrong or was used already.', await factorWays(context, user.id))
+}
+
+async function rejectSignIn({ em, ip, config }: Context, user: Account | null): Promise<never> {
   const summary = 'Someone tried to sign in with a wrong e-mail address or password'
   audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary, ip })
   await em.flush()
-  throw missingAuthentication('The e-mail address or the password is wrong.')
+  throw missingAuthentication(
+    config.PASSWORD_SIGN_IN === 'all'
+      ? 'The e-mail address or the password is wrong.'
+      : 'The e-mail address or the password is wrong, or you are not the owner: everyone else signs in through a provider here.',
+  )
 }
+
+/** Whether an account may sign in with its password. */
+export const maySignIn = ({ config }: Pick<Context, 'config'>, { role }: Pick<User, 'role'>): boolean =>
+  config.PASSWORD_SIGN_IN === 'all' || role === 'owner'
 
 /** Hashes the password with the current cost. Returns null if the hashing queue is full, since rehashing can wait for another sign-in. */
 function rehash(hasher: Hasher, password: string): Promise<string | null> {

@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import type { EntityData, FilterQuery, RequiredEntityData } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
 import { sessionLifetimes } from '../../platform/access/authenticate.ts'
@@ -22,6 +23,8 @@ export type VerifiedSignIn = {
   changes?: EntityData<User>
   /** Further columns of the session. */
   columns?: Partial<RequiredEntityData<Session>>
+  /** What else changes in the same transaction. */
+  also?: (em: EntityManager, session: Session) => Promise<void>
   /** The sentence of the audit log. */
   summary?: string
 }
@@ -30,7 +33,7 @@ export type VerifiedSignIn = {
 export async function startSession(
   context: Context,
   user: Pick<User, 'id' | 'displayName'>,
-  { way, origin, hasSecondFactor = false, still, changes, columns, summary = `${user.displayName} signed in` }: VerifiedSignIn,
+  { way, origin, hasSecondFactor = false, still, changes, columns, also, summary = `${user.displayName} signed in` }: VerifiedSignIn,
 ): Promise<NewSession | null> {
   const { em, ip, now, keys } = context
   const moment = now()
@@ -43,9 +46,10 @@ export async function startSession(
     audit(inner, { kind: 'user.login', actor: user, user, summary, ip })
     const secret = randomText(32)
     const row = { ...newSession(context, moment), way, hasSecondFactor, ...columns, hash: hmac(keys.session, secret), user: user.id }
-    const { id } = inner.create(Session, row)
+    const session = inner.create(Session, row)
     await inner.flush()
-    return { id, secret }
+    await also?.(inner, session)
+    return { id: session.id, secret }
   })
 }
 

@@ -18,6 +18,13 @@ export const AccessToken = defineEntity({
     expiresAt: p.datetime(3).nullable(),
     lastUsedAt: p.datetime(3).nullable(),
     revokedAt: p.datetime(3).nullable(),
+    /** Limits in addition to the scopes, each a list separated by commas; null for no limit. */
+    actions: p.string().length(30).nullable(),
+    packages: p.text().nullable(),
+    addresses: p.text().nullable(),
+    /** Hash of the secret before the last rotation, and how long that secret still works. */
+    previousHash: p.string().length(64).nullable().index(),
+    previousExpiresAt: p.datetime(3).nullable(),
     /** The token that created this one and whose revocation also revokes this one; null if created in a session. */
     madeWith: () => p.manyToOne(AccessToken).nullable().deleteRule('cascade').index(),
   },

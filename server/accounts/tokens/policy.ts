@@ -39,7 +39,8 @@ export function endOfToken(
 
 const dayMs = 86_400_000
 
-function earlier(one: Date | null, other: Date | null): Date | null {
+/** Returns the earlier of two times; null stands for never. */
+export function earlier(one: Date | null, other: Date | null): Date | null {
   if (!one || !other) return one ?? other
   return one < other ? one : other
 }

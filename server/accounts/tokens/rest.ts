@@ -1,7 +1,6 @@
+import { tokenFields } from './refs.ts'
 import { ofViewer } from '../users/refs.ts'
 import { ok, route } from '../../platform/rest/route.ts'
-
-const tokenFields = 'id: uuid name prefix scopes createdAt expiresAt'
 
 export const tokenRoutes = [
   route(
@@ -18,6 +17,16 @@ export const tokenRoutes = [
       answer: 'viewer',
       ...ofViewer,
       caller: 'ownAccount',
+    },
+  ),
+  route(
+    'POST /api/auth/keys/:id/rotate',
+    `mutation ($input: RotateTokenInput!) { rotateToken(input: $input) { secret token @flatten { ${tokenFields} previousSecretExpiresAt } } }`,
+    {
+      summary: 'Gives a token a new secret, shown only once. The previous one works for the overlap, 24 hours by default.',
+      ids: { id: 'AccessToken' },
+      names: { id: 'tokenId' },
+      answer: 'rotateToken',
     },
   ),
   route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {

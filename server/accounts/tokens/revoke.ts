@@ -5,6 +5,7 @@ import { notFound } from '../../errors.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { AccessToken } from './entity.ts'
 import { isSecret } from '../../platform/access/token-secret.ts'
+import type { User } from '../users/entity.ts'
 import { editable } from '../users/service.ts'
 
 /**
@@ -43,13 +44,15 @@ export async function revokeToken({ em, viewer, ip, now }: SignedInContext, id: 
 }
 
 /**
- * Revokes the token with this secret. Anyone who found the secret may do this without an account. The response does not reveal whether the token
+ * Revokes the token with this secret, or with this previous secret that still works. Anyone who found the secret may do this without an account. The response does not reveal whether the token
  * exists. Strings without the checksum of a secret are rejected without a database query.
  */
 export async function revokeBySecret({ em, ip, now }: Context, secret: string): Promise<void> {
   if (!isSecret(secret)) return
   await em.transactional(async (inner) => {
-    const token = await inner.findOne(AccessToken, { hash: sha256(secret), revokedAt: null }, { populate: ['user'] })
+    const hash = sha256(secret)
+    const isSecretOf = { $or: [{ hash }, { previousHash: hash, previousExpiresAt: { $gt: now() } }] }
+    const token = await inner.findOne(AccessToken, { ...isSecretOf, revokedAt: null }, { populate: ['user'] })
     const revoked = token ? await revokeTree(inner, token.id, now()) : 0
     if (!token || !revoked) return
     const { user, name } = token
@@ -62,14 +65,23 @@ export async function revokeBySecret({ em, ip, now }: Context, secret: string): 
  * Revokes a token of any user, and all tokens created with it, immediately and permanently; for administrators. Revoking it again has no effect.
  * @throws ApiError NotFound; InsufficientPermissions for tokens of the owner.
  */
-export async function revokeUserToken({ em, viewer, ip, now }: SignedInContext, id: string): Promise<AccessToken> {
+export const revokeUserToken = (context: SignedInContext, id: string): Promise<AccessToken> =>
+  revokeTokenOf(context, id, async (em, { id: userId }) => void (await editable(em, userId)))
+
+/** Checks whether the caller may revoke tokens of this user. @returns the publisher to name in the audit log. @throws ApiError if not. */
+type RevocationCheck = (em: EntityManager, user: User) => Promise<string | undefined>
+
+/** Revokes a token of another account, like `revokeUserToken`, if `check` allows it. */
+export async function revokeTokenOf(context: SignedInContext, id: string, check: RevocationCheck): Promise<AccessToken> {
+  const { em, viewer, ip, now } = context
   const token = await em.transactional(async (inner) => {
-    const token = await inner.findOne(AccessToken, { id })
+    const token = await inner.findOne(AccessToken, { id }, { populate: ['user'] })
     if (!token) throw notFound('There is no token with this id.')
-    const user = await editable(inner, token.user.id)
+    const { user } = token
+    const publisher = await check(inner, user)
     const revoked = await revokeTree(inner, id, now())
     const summary = `${viewer.displayName} revoked the token "${token.name}" of ${user.displayName}${withDescendants(revoked)}`
-    if (revoked) audit(inner, { kind: 'token.revoked', actor: viewer, user, summary, ip })
+    if (revoked) audit(inner, { kind: 'token.revoked', actor: viewer, user, summary, ip, ...(publisher !== undefined && { publisher }) })
     return token
   })
   return em.refreshOrFail(token)

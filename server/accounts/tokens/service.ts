@@ -2,37 +2,50 @@ import { LockMode, type FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { invalidInput } from '../../errors.ts'
-import { unauthenticated, requireRecentProof } from '../../platform/access/guards.ts'
+import { conflict } from '../../errors.ts'
+import { unauthenticated } from '../../platform/access/guards.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { User } from '../users/entity.ts'
-import type { Scope } from '../../platform/access/roles.ts'
+import type { Scope, Viewer } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
-import { endOfToken, grantableScopes, needsProof } from './policy.ts'
+import { type LimitsInput, scopesOfToken, storedLimits } from './limits.ts'
+import { endOfToken } from './policy.ts'
+import type { StoredLimits } from '../../platform/access/token-limits.ts'
 import { newSecret, prefixOf } from '../../platform/access/token-secret.ts'
 import { inOrderOfTime, newestFirst, type PageArguments, type Sort } from '../../platform/graphql/connections.ts'
 import { personId } from '../users/service.ts'
 
-type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
+export type TokenInput = LimitsInput & {
+  name: string
+  scopes?: readonly Scope[] | null | undefined
+  expiresInDays?: number | null | undefined
+}
+
+/** The account that a token is created for, the publisher that it belongs to, and a check, with locks, of whether the caller may do this. */
+type TokenOwner = Pick<Viewer, 'id' | 'displayName' | 'role'> & {
+  publisher?: string | undefined
+  check?: ((em: EntityManager) => Promise<unknown>) | undefined
+}
 
 /**
- * Creates a personal access token. Scopes are limited to the caller's role. A token created with another token has at most its scopes and lifetime,
- * and is revoked along with it. The secret is returned only here.
- * @throws ApiError InsufficientPermissions for the scope admin in a session without a recent password confirmation; InvalidInput for an empty list
- * of scopes, or for a lifetime longer than the server allows; MissingAuthentication when the creating token was revoked concurrently.
+ * Creates a token of the caller, or of a service account that the caller manages. Scopes are limited to the owner's role. A token created with another
+ * token has at most its scopes, addresses and lifetime, and is revoked along with it. The secret is returned only here.
+ * @throws ApiError as scopesOfToken, storedLimits and endOfToken do; MissingAuthentication when the creating token was revoked concurrently; Conflict
+ * when the service account was.
  */
-export async function createToken(context: SignedInContext, input: TokenInput) {
+export async function createToken(context: SignedInContext, input: TokenInput, owner: TokenOwner = context.viewer) {
   const { em, viewer, credential, config, ip, now } = context
-  const granted = grantableScopes(input.scopes ?? ['read', 'write'], viewer.role, credential)
-  if (granted.length === 0) throw invalidInput('scopes: must contain at least one of read, write, admin.', 'scopes')
-  if (needsProof(granted)) requireRecentProof(context)
+  const scopes = scopesOfToken(context, owner.role, input.scopes, input)
+  const limits = storedLimits(input, credential)
   const createdAt = now()
   const expiresAt = endOfToken(createdAt, input.expiresInDays, config, credential)
-  const issue = { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt, ip }
+  const issue = { owner, actor: viewer, name: input.name, scopes, limits, createdAt, expiresAt, ip }
   return em.transactional(async (inner) => {
+    await owner.check?.(inner)
     // Lock the user before the token, in the same order as the deletion of a user.
-    const owner = await inner.findOne(User, { id: viewer.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
-    if (!owner) throw unauthenticated(context)
+    const locked = await inner.findOne(User, { id: owner.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
+    if (!locked && owner !== viewer) throw conflict(`${owner.displayName} was just disabled or deleted.`)
+    if (!locked) throw unauthenticated(context)
     const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
     return issueToken(inner, { ...issue, madeWith })
   })
@@ -46,18 +59,22 @@ async function lockLive(em: EntityManager, context: SignedInContext, id: string)
 }
 
 type TokenIssue = {
-  owner: { id: string; displayName: string }
+  owner: { id: string; displayName: string; publisher?: string | undefined }
+  /** Who creates the token; the owner by default. */
+  actor?: { id: string; displayName: string }
   name: string
   scopes: readonly Scope[]
   createdAt: Date
   expiresAt: Date | null
   ip: string
+  limits?: StoredLimits
   /** The token that creates the new token, if any. */
   madeWith?: AccessToken | null
 }
 
 /** Adds a token with exactly these scopes and its audit entry to the unit of work. The caller must limit the scopes and flush. */
-export function issueToken(em: EntityManager, { owner, name, scopes, createdAt, expiresAt, ip, madeWith = null }: TokenIssue) {
+export function issueToken(em: EntityManager, issue: TokenIssue) {
+  const { owner, actor = owner, name, scopes, limits = noLimits, createdAt, expiresAt, ip, madeWith = null } = issue
   const secret = newSecret()
   const token = em.create(AccessToken, {
     user: em.getReference(User, owner.id),
@@ -68,11 +85,25 @@ export function issueToken(em: EntityManager, { owner, name, scopes, createdAt, 
     createdAt,
     expiresAt,
     madeWith,
+    ...limits,
   })
-  const summary = `${owner.displayName} created the token "${name}" (${scopes.join(', ')})`
-  audit(em, { kind: 'token.created', actor: owner, user: owner, summary, ip })
+  const ofOther = actor.id === owner.id ? '' : ` of ${owner.displayName}`
+  const summary = `${actor.displayName} created the token "${name}"${ofOther} (${[scopes.join(', '), ...describeLimits(limits)].join('; ')})`
+  const { publisher } = owner
+  audit(em, { kind: 'token.created', actor, user: owner, summary, ip, ...(publisher !== undefined && { publisher }) })
   return { token, secret }
 }
+
+const noLimits: StoredLimits = { actions: null, packages: null, addresses: null }
+
+/** Describes limits for the audit log, whose entries are short. */
+function describeLimits(limits: StoredLimits): string[] {
+  const given = (['actions', 'packages', 'addresses'] as const).filter((limit) => limits[limit] !== null)
+  return given.map((limit) => `${limit} ${shorten(limits[limit]?.split(',') ?? [])}`)
+}
+
+const shorten = (values: readonly string[]): string =>
+  values.length <= 3 ? values.join(', ') : `${values.slice(0, 2).join(', ')} and ${values.length - 2} more`
 
 type TokenFilter = {
   /** The owner of the tokens: an e-mail address or an id. */

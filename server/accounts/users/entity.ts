@@ -20,6 +20,10 @@ export const User = defineEntity({
     mustChangePassword: p.boolean().default(false),
     passwordHash: p.string().length(100).nullable().lazy(),
     lastLoginAt: p.datetime(3).nullable(),
+    /** When the user last signed in through a provider; null without a linked identity. */
+    providerSignInAt: p.datetime(3).nullable(),
+    /** Whether the groups of a provider decide the role. An administrator who changes the role ends that. */
+    hasMappedRole: p.boolean().default(false),
     /** Start of the picture's SHA-256, used as its version in URLs; null for no picture. */
     avatarTag: p.string().length(16).nullable(),
   },

@@ -1,4 +1,4 @@
-import { invalidInput, missingAuthentication } from '../../errors.ts'
+import { insufficientPermissions, invalidInput, missingAuthentication } from '../../errors.ts'
 import { type Caller, passwordThreads, passwordTurns, type PasswordTurns } from './password-threads.ts'
 import { randomInt } from 'node:crypto'
 import { z } from 'zod'
@@ -35,6 +35,12 @@ export async function acceptPassword(
   if (common) throw invalidInput(`${field}: is one of the most common passwords. Choose another.`, field)
   if (score < 2) throw invalidInput(`${field}: is too easy to guess. ${advice}`.trim(), field)
   return password
+}
+
+/** Rejects new passwords for accounts that could not sign in with them. @throws ApiError InsufficientPermissions with PASSWORD_SIGN_IN=owner. */
+export function requirePasswordSignIn({ config }: Pick<Context, 'config'>): void {
+  if (config.PASSWORD_SIGN_IN === 'owner')
+    throw insufficientPermissions('Only the owner of this server signs in with a password. Everyone else signs in through a provider.')
 }
 
 /** Returns a name and its words, truncated to the maximum length of a password. */

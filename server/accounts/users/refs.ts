@@ -2,7 +2,8 @@ import { builder } from '../../platform/graphql/builder.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { basePath } from '../../platform/http/public-url.ts'
 import { unauthenticated } from '../../platform/access/guards.ts'
-import type { Role, Viewer } from '../../platform/access/roles.ts'
+import type { Role, UserKind, Viewer } from '../../platform/access/roles.ts'
+import { hasAccepted } from './policy.ts'
 
 /** The public fields of an account. Both a database row and a viewer have them. */
 type PublicUser = Viewer & { passwordHash?: string | null | undefined }
@@ -44,8 +45,7 @@ export const describeUser = (user: PublicUser, config: Config) => {
 /** Returns the state of an account: invited, active or inactive. */
 export function accountStatus(user: PublicUser): 'invited' | 'active' | 'inactive' {
   if (!user.isActive) return 'inactive'
-  // Only database rows can lack a password: a viewer has signed in, so the account has one.
-  return user.passwordHash === null ? 'invited' : 'active'
+  return hasAccepted(user) ? 'active' : 'invited'
 }
 
 /** Returns the path of a user's picture, relative to the host; null without a picture. The path changes with the picture. */
@@ -71,6 +71,11 @@ export const assignableRoles = {
   ADMIN: { value: 'admin', description: 'Everything that a MEMBER can do; administer users, packages and the server.' },
 } as const
 
+export const AssignableRoleEnum = builder.enumType('AssignableRole', {
+  description: 'A role that an administrator can assign. The ownership is transferred instead.',
+  values: assignableRoles,
+})
+
 export const RoleEnum = builder.enumType('Role', {
   description:
     'Permissions of a user on this server. In ascending order: VIEWER, MEMBER, ADMIN, OWNER. Each includes the permissions of the lower ones.',
@@ -78,6 +83,14 @@ export const RoleEnum = builder.enumType('Role', {
     ...assignableRoles,
     OWNER: { value: 'owner', description: 'Full access. There is exactly one owner.' },
   } satisfies Record<Uppercase<Role> | 'EDITOR', { value: Role; description: string }>,
+})
+
+export const UserKindEnum = builder.enumType('UserKind', {
+  description: 'Who uses an account.',
+  values: {
+    PERSON: { value: 'person', description: 'A person, who signs in.' },
+    SERVICE: { value: 'service', description: 'A program. It has tokens only; see `ServiceAccount`.' },
+  } satisfies Record<Uppercase<UserKind>, { value: UserKind; description: string }>,
 })
 
 export const UserStatus = builder.enumType('UserStatus', {

@@ -2,7 +2,7 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { replacedBy } from '../../platform/graphql/former-schema.ts'
 import { User } from './entity.ts'
 import { canChangeAccess, canEdit, canSeeBelongings, isOneself } from './policy.ts'
-import { avatarUrl, RoleEnum, accountStatus, UserRef, UserStatus } from './refs.ts'
+import { avatarUrl, RoleEnum, accountStatus, UserKindEnum, UserRef, UserStatus } from './refs.ts'
 
 builder.node(UserRef, {
   description: 'A user account on this server.',
@@ -15,6 +15,7 @@ builder.node(UserRef, {
     uuid: t.exposeID('id', { description: 'The plain identifier, which REST returns as `userId`.' }),
     email: t.exposeString('email', { description: 'E-mail address to sign in with. Unique, case-insensitive.' }),
     displayName: t.exposeString('displayName', { description: 'Display name.' }),
+    kind: t.expose('kind', { type: UserKindEnum, description: 'Whether a person or a program uses the account.' }),
     role: t.expose('role', { type: RoleEnum, description: 'The role.' }),
     isActive: t.exposeBoolean('isActive', { description: 'False if an administrator has disabled the account.' }),
     mustChangePassword: t.exposeBoolean('mustChangePassword', {

@@ -57,13 +57,22 @@ export async function editable(em: EntityManager, id: string): Promise<Loaded<Us
   return user
 }
 
+/** Throws Conflict for a service account, which has no password, invitation or sessions, and is managed by its own operations. */
+export function requirePerson({ kind, displayName }: Pick<User, 'kind' | 'displayName'>): void {
+  if (kind === 'service') throw conflict(`${displayName} is a service account. Manage it where service accounts are managed.`)
+}
+
 const untouchableOwner = () => insufficientPermissions('The owner cannot be changed here. Transfer the ownership first.')
 
 /**
  * Updates columns of a user other than the owner. The statement repeats the condition, so that a concurrent transfer of ownership is respected.
  * @throws ApiError NotFound when the user was deleted concurrently; InsufficientPermissions for the owner.
  */
-export async function changeUnlessOwner(em: EntityManager, id: string, columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive'>>) {
+export async function changeUnlessOwner(
+  em: EntityManager,
+  id: string,
+  columns: Partial<Pick<User, 'role' | 'hasMappedRole' | 'displayName' | 'isActive'>>,
+) {
   if ((await em.nativeUpdate(User, { id, role: { $ne: 'owner' } }, columns)) > 0) return
   await editable(em, id)
   throw untouchableOwner()

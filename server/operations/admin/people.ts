@@ -1,5 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { removeFactors } from '../../accounts/security/reset.ts'
 import { listUsers } from '../../accounts/profile/list.ts'
 import { operator } from '../../accounts/audit/entity.ts'
 import { audit } from '../../accounts/audit/service.ts'
@@ -9,7 +10,8 @@ import { Invite } from '../../accounts/invites/entity.ts'
 import { type Role, roles } from '../../platform/access/roles.ts'
 import { revokeSessions } from '../../accounts/sessions/service.ts'
 import { SetupCode } from '../../accounts/setup/entity.ts'
-import { changeUnlessOwner } from '../../accounts/users/service.ts'
+import { hasAccepted } from '../../accounts/users/policy.ts'
+import { changeUnlessOwner, requirePerson } from '../../accounts/users/service.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { generatePassword } from '../../accounts/users/password.ts'
 import { hashPassword } from '../../accounts/users/hashing.ts'
@@ -41,7 +43,7 @@ const describeUser = (user: User) => ({
   email: user.email,
   displayName: user.displayName,
   role: user.role,
-  status: !user.isActive ? 'disabled' : user.passwordHash == null ? 'invited' : 'active',
+  status: !user.isActive ? 'disabled' : hasAccepted(user) ? 'active' : 'invited',
   createdAt: user.createdAt.toISOString(),
   lastLoginAt: user.lastLoginAt?.toISOString() ?? null,
 })
@@ -96,15 +98,16 @@ export async function setActive({ em }: Operation, email: string | undefined, is
   return { text: `${user.email} is now ${state}.`, data }
 }
 
-/** Changes a role to any but owner. Throws NotFound, InvalidInput, or InsufficientPermissions for the account of the owner. */
+/** Changes a role to any but owner. Throws NotFound, InvalidInput, Conflict for a service account, or InsufficientPermissions for the owner. */
 export async function changeRole({ em }: Operation, email: string | undefined, wanted = ''): Promise<Outcome> {
   const role = roleIn(wanted)
   if (role === 'owner') throw invalidInput(`To transfer the ownership: ${adminCommand} make-owner <email>`)
   const user = await person(em, email)
+  requirePerson(user)
   const data = { email: user.email, role, changed: user.role !== role }
   if (!data.changed) return { text: `${user.email} already has the role ${role}.`, data }
   await em.transactional(async (inner) => {
-    await changeUnlessOwner(inner, user.id, { role })
+    await changeUnlessOwner(inner, user.id, { role, hasMappedRole: false })
     audit(inner, { kind: 'user.updated', actor: null, user, summary: byOperator(`changed ${user.displayName}: role ${role}`) })
   })
   return { text: `${user.email} now has the role ${role}.`, data }
@@ -123,9 +126,10 @@ function parsed(shape: typeof address, text: string | undefined, what: string): 
   return result.data
 }
 
-/** Sets a one-time password, also for the owner, and ends the account's sessions but not its tokens. Throws NotFound. */
+/** Sets a one-time password, also for the owner, and ends the account's sessions but not its tokens. Throws NotFound; Conflict for a service account. */
 export async function resetPasswordByEmail({ em, config }: Operation, email = ''): Promise<Outcome> {
   const user = await person(em, email)
+  requirePerson(user)
   const password = generatePassword()
   const passwordHash = await hashPassword({ config, state: {}, ip: 'operator' }, password)
   await em.transactional(async (inner) => {
@@ -141,9 +145,23 @@ export async function resetPasswordByEmail({ em, config }: Operation, email = ''
   return { text, data: { email: user.email, password, url, isActive: user.isActive } }
 }
 
+/** Removes the second factor and the passkeys of an account, also the owner's, and ends its sessions. Throws NotFound. */
+export async function resetSecondFactorByEmail({ em }: Operation, email = ''): Promise<Outcome> {
+  const user = await person(em, email)
+  await em.transactional(async (inner) => {
+    // Write first, as in resetPasswordByEmail.
+    await removeFactors(inner, user.id)
+    const summary = byOperator(`reset the second factor of ${user.displayName}`)
+    audit(inner, { kind: 'user.second_factor_reset', actor: null, user, summary })
+  })
+  const text = `${user.email} has no second factor and no passkeys any more. The password is unchanged.`
+  return { text, data: { email: user.email } }
+}
+
 /** Makes an account the owner, and the previous owner an administrator. Throws NotFound; Conflict if it cannot sign in. */
 export async function makeOwner({ em }: Operation, email = ''): Promise<string> {
   const user = await person(em, email)
+  requirePerson(user)
   if (user.role === 'owner') return `${user.email} is already the owner.`
   if (!user.isActive) throw conflict(`${user.email} is disabled. Enable the account first: ${adminCommand} enable-user ${user.email}`)
   if (!user.passwordHash) throw conflict(`${user.email} has no password yet. Give one first: ${adminCommand} reset-password ${user.email}`)

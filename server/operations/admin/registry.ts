@@ -8,6 +8,7 @@ import {
   listAccounts,
   makeOwner,
   resetPasswordByEmail,
+  resetSecondFactorByEmail,
   revokeAccessToken,
   setActive,
 } from './people.ts'
@@ -67,6 +68,11 @@ const people: Commands = {
     about: 'Sets and prints a new one-time password and ends all sessions of the account.',
     examples: ['reset-password ada@example.com'],
     run: (operation, [email]) => resetPasswordByEmail(operation, email),
+  },
+  'reset-second-factor <email>': {
+    about: 'Removes the authenticator app, recovery codes and passkeys of an account, also of the owner, and ends its sessions.',
+    examples: ['reset-second-factor ada@example.com'],
+    run: (operation, [email]) => resetSecondFactorByEmail(operation, email),
   },
   'make-owner <email>': {
     about: 'Transfers the ownership to an account. The previous owner becomes an administrator.',

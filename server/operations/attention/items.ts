@@ -18,6 +18,8 @@ export const attentionKinds = {
   sdk_missing: 'No Dart SDK is installed, so versions are scored without pana and dart doc.',
   names_waiting: 'Package names wait for approval.',
   tokens_expiring: 'Access tokens with the scope ADMIN expire within 14 days.',
+  passkeys_void: 'Passkeys were created for another address of the server, so they are not accepted any more.',
+  second_factors_missing: 'Administrators have no second factor, although the server requires one.',
   invitations_unanswered: 'Invited people have not accepted yet.',
   settings_weak: 'Settings weaken the security of the server.',
   clocks_differ: 'The clocks of the server and the database differ.',

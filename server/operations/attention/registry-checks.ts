@@ -1,3 +1,4 @@
+import { countAdminsWithoutFactor, countVoidPasskeys } from '../../accounts/factors/factors.ts'
 import { AccessToken } from '../../accounts/tokens/entity.ts'
 import { db } from '../../platform/db/query.ts'
 import { readRow } from '../../platform/db/statements.ts'
@@ -90,13 +91,29 @@ function latestFault(since: Date) {
     .limit(1)
 }
 
+/** Reports passkeys that became void because SERVER_URL changed, and administrators without a required second factor. */
+export const checkFactors: AttentionCheck = async (watched) => {
+  const { config } = watched
+  const lost = await countOf(watched, countVoidPasskeys(config))
+  const lacking = config.REQUIRE_SECOND_FACTOR === 'off' ? 0 : await countOf(watched, countAdminsWithoutFactor(config))
+  const isFor = `${plural(lost, 'passkey')} ${lost === 1 ? 'is' : 'are'} for another address than ${config.SERVER_URL}`
+  const lostText = `${isFor} and no longer accepted. Their owners sign in another way and add new ones.`
+  const lackingText = `${plural(lacking, 'administrator')} ${lacking === 1 ? 'has' : 'have'} no second factor, which the server requires.`
+  return [
+    ...itemsIfAny(lost, { kind: 'passkeys_void', severity: 'warning', text: lostText }),
+    ...itemsIfAny(lacking, { kind: 'second_factors_missing', severity: 'warning', text: lackingText }),
+  ]
+}
+
 export const checkInvitations: AttentionCheck = async (watched) => {
   const invited = await countOf(
     watched,
     db
       .selectFrom('users')
       .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('kind', '=', 'person')
       .where('password_hash', 'is', null)
+      .where('provider_sign_in_at', 'is', null)
       .where('is_active', '=', true),
   )
   const text = `${plural(invited, 'invited person', 'invited people')} ${invited === 1 ? 'has' : 'have'} not accepted yet.`

@@ -42,7 +42,7 @@ const facts = prepared(() =>
     exists(selectFrom('access_tokens').select('id').where('revoked_at', 'is', null)).as('token'),
     exists(selectFrom('packages').select('id')).as('package'),
     exists(selectFrom('sdk_installs').select('id').where('status', '=', 'ready')).as('sdk'),
-    exists(selectFrom('users').select('id').where('role', '<>', 'owner')).as('people'),
+    exists(selectFrom('users').select('id').where('role', '<>', 'owner').where('kind', '=', 'person')).as('people'),
   ]),
 )
 

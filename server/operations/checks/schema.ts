@@ -1,4 +1,6 @@
 import { builder } from '../../platform/graphql/builder.ts'
+import { wordEnum } from '../../platform/graphql/payload.ts'
+import { relyingParty } from '../../accounts/factors/challenges.ts'
 import { ServerRef } from './refs.ts'
 import type { Check } from './cached-check.ts'
 import { checkHealth, clocksOf, type Health, requestFacts, describeSettings, storageOf } from './service.ts'
@@ -55,6 +57,12 @@ builder.queryField('health', (t) =>
   }),
 )
 
+const SecondFactorPolicy = wordEnum('SecondFactorPolicy', 'Who must have a second factor.', {
+  off: 'No user.',
+  admins: 'Administrators and the owner.',
+  all: 'All users.',
+})
+
 builder.objectType(ServerRef, {
   description: 'This server.',
   fields: (t) => ({
@@ -93,6 +101,19 @@ builder.objectType(ServerRef, {
     }),
   }),
 })
+
+builder.objectFields(ServerRef, (t) => ({
+  requireSecondFactor: t.field({
+    type: SecondFactorPolicy,
+    description: 'Who must have a second factor (REQUIRE_SECOND_FACTOR).',
+    resolve: (_server, _args, { config }) => config.REQUIRE_SECOND_FACTOR,
+  }),
+  passkeyDomain: t.string({
+    nullable: true,
+    description: 'The domain that passkeys are bound to (the host of SERVER_URL); null if SERVER_URL allows no passkeys.',
+    resolve: (_server, _args, { config }) => relyingParty(config)?.id ?? null,
+  }),
+}))
 
 builder.queryField('server', (t) =>
   t.field({

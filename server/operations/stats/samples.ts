@@ -55,7 +55,8 @@ async function countActive(em: EntityManager, at: Date): Promise<{ people: numbe
     em,
     `select (select count(*) from (
          select id as user_id from users where last_login_at >= ? union select user_id from sessions where last_used_at >= ?
-         union select user_id from access_tokens where last_used_at >= ?) as active) as people,
+         union select t.user_id from access_tokens t join users u on u.id = t.user_id and u.kind = 'person'
+         where t.last_used_at >= ?) as active) as people,
        (select count(*) from access_tokens where last_used_at >= ?) as tokens`,
     [since, since, since, since],
   )

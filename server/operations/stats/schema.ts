@@ -18,7 +18,7 @@ const CountsRef = builder.objectRef<Awaited<ReturnType<typeof countResources>>>(
   fields: (t) => ({
     packages: t.exposeInt('packages', { description: 'Packages.' }),
     versions: t.exposeInt('versions', { description: 'Published versions, retracted ones included.' }),
-    users: t.exposeInt('users', { description: 'Accounts, invited and disabled ones included.' }),
+    users: t.exposeInt('users', { description: 'Accounts of people, invited and disabled ones included.' }),
     publishers: t.exposeInt('publishers', { description: 'Publishers.' }),
     downloads30d: t.field({
       type: 'BigInt',

@@ -5,11 +5,11 @@ import { measure } from './measurement.ts'
 
 type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now' | 'state'>
 
-/** Counts packages, versions, users and publishers. Versions are counted per day, because there can be millions of them. */
+/** Counts packages, versions, people and publishers. Versions are counted per day, because there can be millions of them. */
 export async function countResources({ database }: Pick<Services, 'database'>) {
   const row = await database.reads.get(
     `select (select count(*) from packages) as packages, (select coalesce(sum(publications), 0) from daily_totals) as versions,
-       (select count(*) from users) as users, (select count(*) from publishers) as publishers`,
+       (select count(*) from users where kind = 'person') as users, (select count(*) from publishers) as publishers`,
   )
   return countsRow.parse(row)
 }

@@ -1,32 +1,58 @@
 import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
-import type { InferResult } from 'kysely'
-import { db, prepared } from '../db/query.ts'
+import { expressionBuilder, type InferResult } from 'kysely'
+import type { Config } from '../config/config.ts'
+import { db, prepared, type Tables } from '../db/query.ts'
 import type { Reads } from '../db/reads.ts'
 import { readCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Scope, Credential, Viewer } from './roles.ts'
+import { limitsOf } from './token-limits.ts'
 import { isJobSecret, isSecret, parseBearerSecret } from './token-secret.ts'
 import { splitArchiveName } from '../pub/package-name.ts'
+import { ApiError } from '../../errors.ts'
+import type { Services } from '../../services.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
 
+declare module '../../services.ts' {
+  interface Services {
+    /** Identifies a job of a CI system by its OpenID Connect token. @throws ApiError with the reason if the token is not accepted. */
+    identifyCiJob: (services: Services, token: string, hash: string, ip: string) => Promise<Identity>
+  }
+}
+
+/** Why the token of a request is not accepted, if there is more to say than that it is invalid. */
+export const tokenRejections = new WeakMap<FastifyRequest, ApiError>()
+
 const userColumns = [
   ...(['u.id as user_id', 'u.email', 'u.display_name', 'u.kind', 'u.role', 'u.is_active', 'u.must_change_password'] as const),
-  ...(['u.created_at as user_created_at', 'u.last_login_at', 'u.avatar_tag'] as const),
+  ...(['u.created_at as user_created_at', 'u.last_login_at', 'u.avatar_tag', 'u.provider_sign_in_at'] as const),
 ] as const
+const hasPassword = expressionBuilder<Tables & { u: Tables['users'] }, 'u'>()('u.password_hash', 'is not', null).as('has_password')
 const tokens = db
   .selectFrom('access_tokens as t')
   .innerJoin('users as u', 'u.id', 't.user_id')
-  .select(['t.id', 't.scopes', 't.expires_at', 't.last_used_at', ...userColumns])
+  .select(['t.id', 't.scopes', 't.expires_at', 't.last_used_at', 't.actions', 't.packages', 't.addresses', ...userColumns, hasPassword])
   .where('t.revoked_at', 'is', null)
 const sessions = db
   .selectFrom('sessions as s')
   .innerJoin('users as u', 'u.id', 's.user_id')
-  .select(['s.id', 's.created_at', 's.expires_at', 's.last_used_at', 's.proved_at', 's.way', 's.has_second_factor', ...userColumns])
+  .select([
+    's.id',
+    's.created_at',
+    's.expires_at',
+    's.last_used_at',
+    's.proved_at',
+    's.way',
+    's.has_second_factor',
+    ...userColumns,
+    hasPassword,
+  ])
 
 const tokenOf = prepared((hash: string) => tokens.where('t.hash', '=', hash))
 const tokenById = prepared((id: string) => tokens.where('t.id', '=', id))
+const tokenOfPrevious = prepared((hash: string) => tokens.select('t.previous_expires_at').where('t.previous_hash', '=', hash))
 const sessionOf = prepared((hash: string) => sessions.where('s.hash', '=', hash))
 const sessionById = prepared((id: string) => sessions.where('s.id', '=', id))
 
@@ -38,31 +64,58 @@ type UserRow = Pick<TokenRow, keyof TokenRow & keyof SessionRow>
 export const sessionLifetimes = { idleMs: 7 * 86_400_000, totalMs: 30 * 86_400_000 }
 
 /**
- * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read, or two of each while
- * JWT_SECRET_PREVIOUS is set. If a request has an Authorization header, its cookie is ignored.
+ * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read; two reads for a secret
+ * before the last rotation, and two of each for a session while JWT_SECRET_PREVIOUS is set. If a request has an Authorization header, its cookie is ignored.
  */
-export async function authenticate(
-  request: FastifyRequest,
-  reads: Reads,
-  keys: Keys,
-  serverUrl: string,
-  now: Date,
-): Promise<Identity | null> {
+export async function authenticate(request: FastifyRequest, services: Services, now: Date): Promise<Identity | null> {
+  const { database, keys, config } = services
+  const { reads } = database
   const { authorization } = request.headers
   if (authorization !== undefined) {
     const token = tokenIn(request.socket, authorization)
     if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
-    return token && byToken(await reads.recall(tokenOf, token.hash), now)
+    if (token?.jwt !== undefined) return identifyCiJob(request, services, token.jwt, token.hash)
+    const row = token ? ((await reads.recall(tokenOf, token.hash)) ?? (await readRotated(reads, token.hash, now))) : undefined
+    if (row?.is_active && isIdle(row, config, now)) paused.add(request)
+    return byToken(row, config, now)
   }
-  const cookie = readCookie(request, 'session', serverUrl)
-  return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
+  const cookie = readCookie(request, 'session', config.SERVER_URL)
+  return cookie ? bySession(await readSession(reads, keys, cookie), config, now) : null
 }
 
 /** Returns the identity of the token or session with this id; null when the credential is revoked or expired, or its owner is disabled. */
-export async function identityById(reads: Reads, { kind, id }: Pick<Credential, 'kind' | 'id'>, now: Date): Promise<Identity | null> {
-  if (kind === 'token') return byToken(await reads.get(tokenById, id), now)
-  return bySession(await reads.get(sessionById, id), now)
+export async function identityById(
+  reads: Reads,
+  { kind, id }: Pick<Credential, 'kind' | 'id'>,
+  config: IdleConfig,
+  now: Date,
+): Promise<Identity | null> {
+  if (kind === 'token') return byToken(await reads.get(tokenById, id), config, now)
+  return bySession(await reads.get(sessionById, id), config, now)
 }
+
+/** Reads the token whose secret before the last rotation has this hash, while that secret still works. */
+async function readRotated(reads: Reads, hash: string, now: Date): Promise<TokenRow | undefined> {
+  const row = await reads.recall(tokenOfPrevious, hash)
+  return row?.previous_expires_at && row.previous_expires_at > now ? row : undefined
+}
+
+type IdleConfig = Pick<Config, 'OIDC_MAX_IDLE_DAYS' | 'PASSWORD_SIGN_IN'>
+
+/** Returns whether the account signs in through a provider only, and has not done so for too long: its user may have left the company. */
+export function isIdle(
+  { has_password: hasPassword, role, provider_sign_in_at: signInAt }: Pick<UserRow, 'has_password' | 'provider_sign_in_at' | 'role'>,
+  { OIDC_MAX_IDLE_DAYS: days, PASSWORD_SIGN_IN: allowed }: IdleConfig,
+  now: Date,
+): boolean {
+  const hasUsablePassword = hasPassword && (allowed === 'all' || role === 'owner')
+  return signInAt !== null && !hasUsablePassword && signInAt.getTime() + days * 86_400_000 <= now.getTime()
+}
+
+const paused = new WeakSet<FastifyRequest>()
+
+/** Returns whether the token of a request is paused until its user signs in through a provider again. */
+export const hasPausedToken = (request: FastifyRequest): boolean => paused.has(request)
 
 /** Reads the session of a cookie that was signed with the current or the previous key. */
 async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<SessionRow | undefined> {
@@ -73,7 +126,18 @@ async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<Se
   return undefined
 }
 
-type Token = { hash: string; isOfJob: boolean }
+async function identifyCiJob(request: FastifyRequest, services: Services, token: string, hash: string): Promise<Identity | null> {
+  try {
+    return await services.identifyCiJob(services, token, hash, request.ip)
+  } catch (error) {
+    // Endpoints that accept any credential ignore it.
+    if (!(error instanceof ApiError) || error.status >= 500) throw error
+    tokenRejections.set(request, error)
+    return null
+  }
+}
+
+type Token = { hash: string; isOfJob: boolean; jwt?: string }
 
 /** Returns the token in an Authorization header, or null. The result is cached per connection, since clients repeat the header. */
 function tokenIn(socket: Socket, authorization: string): Token | null {
@@ -81,15 +145,16 @@ function tokenIn(socket: Socket, authorization: string): Token | null {
   if (latest?.authorization === authorization) return latest.token
   const secret = parseBearerSecret(authorization)
   const isOfJob = isJobSecret(secret)
-  const token = isOfJob || isSecret(secret) ? { hash: sha256(secret), isOfJob } : null
+  const jwt = secret.startsWith('eyJ') ? { jwt: secret } : undefined
+  const token = isOfJob || jwt || isSecret(secret) ? { hash: sha256(secret), isOfJob, ...jwt } : null
   latestTokens.set(socket, { authorization, token })
   return token
 }
 
 const latestTokens = new WeakMap<Socket, { authorization: string; token: Token | null }>()
 
-function byToken(row: TokenRow | undefined, now: Date): Identity | null {
-  if (!row?.is_active) return null
+function byToken(row: TokenRow | undefined, config: IdleConfig, now: Date): Identity | null {
+  if (!row?.is_active || isIdle(row, config, now)) return null
   let identity = tokenIdentities.get(row)
   if (!identity) tokenIdentities.set(row, (identity = tokenIdentity(row)))
   const { expiresAt } = identity.credential
@@ -97,7 +162,8 @@ function byToken(row: TokenRow | undefined, now: Date): Identity | null {
 }
 
 function tokenIdentity(row: TokenRow): TokenIdentity {
-  const credential = { kind: 'token', id: row.id, scopes: row.scopes.split(',') as Scope[], expiresAt: row.expires_at } as const
+  const scopes = row.scopes.split(',') as Scope[]
+  const credential = { kind: 'token', id: row.id, scopes, expiresAt: row.expires_at, ...limitsOf(row) } as const
   return { viewer: viewerOf(row), credential, lastUsedAt: row.last_used_at ?? new Date(0) }
 }
 
@@ -106,8 +172,8 @@ type TokenIdentity = Identity & { credential: Extract<Credential, { kind: 'token
 // Cached by row. Reads.recall returns the same object for an unchanged row.
 const tokenIdentities = new WeakMap<TokenRow, TokenIdentity>()
 
-function bySession(row: SessionRow | undefined, now: Date): Identity | null {
-  if (!row?.is_active) return null
+function bySession(row: SessionRow | undefined, config: IdleConfig, now: Date): Identity | null {
+  if (!row?.is_active || isIdle(row, config, now)) return null
   const lastUsedAt = row.last_used_at
   if (row.expires_at <= now || lastUsedAt.getTime() + sessionLifetimes.idleMs <= now.getTime()) return null
   const { id, way, has_second_factor: hasSecondFactor } = row
@@ -130,6 +196,8 @@ function viewerOf(row: UserRow): Viewer {
     createdAt: row.user_created_at,
     lastLoginAt: row.last_login_at,
     avatarTag: row.avatar_tag,
+    providerSignInAt: row.provider_sign_in_at,
+    hasPassword: Boolean(row.has_password),
   }
 }
 

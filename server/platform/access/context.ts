@@ -1,11 +1,15 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Budget } from './budget.ts'
+import { insufficientPermissions } from '../../errors.ts'
 import { requireCsrf } from '../http/cookies.ts'
 import type { Bucket } from '../http/limits.ts'
+import { basePath } from '../http/public-url.ts'
 import type { RequestScope } from '../http/request-scope.ts'
 import type { Services } from '../../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
+import { requireNarrowedRoute } from './narrowed.ts'
+import { containAddress } from './token-limits.ts'
 import { parseBearerSecret, prefixOf } from './token-secret.ts'
 import { effectiveScopes, type Scope, type Credential, type Viewer } from './roles.ts'
 import { db } from '../db/query.ts'
@@ -57,9 +61,10 @@ export async function createContext(
   const now = services.now()
   const byKey = identifyByKey && request.headers.authorization === undefined ? await identifyByKey(services, request) : null
   const identity = byKey ?? (await identify(services, request, now))
-  if (identity) recordLastUse(services, identity, now)
   if (identity && request.scope) logCaller(request.scope, request, identity)
-  return contextOf(services, request, reply, identity)
+  const context = contextOf(services, request, reply, identity)
+  if (identity) recordLastUse(services, identity, now)
+  return context
 }
 
 /** Adds the caller to the log scope. Of a token only the first characters are logged, which lists also show. */
@@ -74,10 +79,10 @@ export async function renewContext(services: Services, { request, reply }: Conte
   return contextOf(services, request, reply, await identify(services, request, services.now()))
 }
 
-const identify = ({ database, keys, config }: Services, request: FastifyRequest, now: Date) =>
-  authenticate(request, database.reads, keys, config.SERVER_URL, now)
+const identify = (services: Services, request: FastifyRequest, now: Date) => authenticate(request, services, now)
 
 function contextOf(services: Services, request: FastifyRequest, reply: FastifyReply, identity: Identity | null): Context {
+  if (identity) requireAllowedUse(services, request, identity.credential)
   return Object.assign(Object.create(baseOf(services)) as Services & OnDemand, {
     request,
     reply,
@@ -86,6 +91,14 @@ function contextOf(services: Services, request: FastifyRequest, reply: FastifyRe
     scopes: identity ? effectiveScopes(identity.viewer, identity.credential) : noScopes,
     ip: request.ip,
   })
+}
+
+/** Rejects a request that the limits of the credential exclude. @throws ApiError InsufficientPermissions. */
+function requireAllowedUse({ config }: Services, request: FastifyRequest, { addresses, narrowing }: Credential): void {
+  // Not 401: package clients delete a token that is answered with it.
+  if (addresses && !containAddress(addresses, request.ip))
+    throw insufficientPermissions(`This access token does not work from the address ${request.ip}.`)
+  if (narrowing) requireNarrowedRoute(narrowing, request, basePath(config.SERVER_URL))
 }
 
 /** Returns the context as a plain object, for code that copies its properties. */

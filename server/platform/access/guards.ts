@@ -1,9 +1,16 @@
 import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
-import type { Scope } from './roles.ts'
+import { hasPausedToken, tokenRejections } from './authenticate.ts'
+import { passwordIsDue, type Scope } from './roles.ts'
 import { type Context, isSignedIn, type SignedInContext } from './context.ts'
-import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
+import { canBrowse, canChangeOwnAccount, holdsScope, secondFactorIsDue } from './policy.ts'
 import { hostedUrl, publicUrl } from '../http/public-url.ts'
-import { type ApiError, insufficientPermissions, missingAuthentication, passwordProofRequired } from '../../errors.ts'
+import {
+  type ApiError,
+  insufficientPermissions,
+  missingAuthentication,
+  passwordProofRequired,
+  providerProofRequired,
+} from '../../errors.ts'
 
 /** Returns the context if the caller is signed in and holds `scope`. @throws ApiError the same as the `scope` rule of GraphQL fields. */
 export function requireScope(context: Context, scope: Scope): SignedInContext {
@@ -29,10 +36,15 @@ export function requireOwnAccount(context: Context): SignedInContext {
 export function missingAccess(context: Context, failure: AuthFailure): ApiError {
   const { request, viewer, credential, config } = context
   if (!viewer || !credential) return unauthenticated(context)
-  if (credential.kind === 'session' && viewer.mustChangePassword) {
-    return insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
+  if (passwordIsDue(context)) return newPasswordFirst()
+  if (secondFactorIsDue(context)) {
+    return insufficientPermissions(
+      'This server requires a second factor: prove it with a passkey, add a passkey or an authenticator app, or sign in again with the code of your app. Until then this session can do nothing else.',
+    )
   }
   const lacking = lackingScope(failure)
+  if (lacking === 'ownAccount' && viewer.kind === 'service')
+    return insufficientPermissions('A service account cannot do this: its administrators manage the account and its tokens.')
   if (lacking === 'owner') return insufficientPermissions('Only the owner of this server may do this.')
   if (lacking === 'session') return insufficientPermissions('This needs a signed-in browser session, not an access token.')
   if (lacking && credential.kind === 'token') {
@@ -42,6 +54,13 @@ export function missingAccess(context: Context, failure: AuthFailure): ApiError 
     )
   }
   return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
+}
+
+const newPasswordFirst = () => insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
+
+/** Rejects sessions that must choose a new password first, where sessions that lack a required second factor are allowed. */
+export function requireChosenPassword(context: Context): void {
+  if (passwordIsDue(context)) throw newPasswordFirst()
 }
 
 /**
@@ -54,6 +73,14 @@ export function unauthenticated(
   { request, config }: Pick<Context, 'request' | 'config'>,
   isMissing = request.headers.authorization === undefined,
 ): ApiError {
+  const rejection = tokenRejections.get(request)
+  if (rejection) return rejection
+  if (hasPausedToken(request)) {
+    const here = publicUrl(request, config.SERVER_URL)
+    return missingAuthentication(
+      `This token is paused, because you have not signed in for ${config.OIDC_MAX_IDLE_DAYS} days. Sign in at ${here} to use it again.`,
+    )
+  }
   const hosted = hostedUrl(request, config.SERVER_URL)
   if (isMissing && request.routeOptions.config.isArchive && isPackageClient(request))
     return insufficientPermissions(`This registry is at ${hosted}. Use that address.`)
@@ -81,9 +108,10 @@ function lackingScope(failure: AuthFailure): string | null {
 const recentMs = 10 * 60_000
 
 /**
- * Requires that the password of the session was confirmed in the last ten minutes. Tokens are limited by their scopes instead.
- * @throws ApiError InsufficientPermissions with a marker that makes the console ask for the password and retry.
+ * Requires that the user of the session proved who they are in the last ten minutes. Tokens are limited by their scopes instead.
+ * @throws ApiError InsufficientPermissions with a marker that makes the console ask for the proof and retry.
  */
-export function requireRecentProof({ credential, now }: Pick<SignedInContext, 'credential' | 'now'>): void {
-  if (credential.kind === 'session' && credential.provedAt.getTime() + recentMs <= now().getTime()) throw passwordProofRequired()
+export function requireRecentProof({ viewer, credential, now }: Pick<SignedInContext, 'viewer' | 'credential' | 'now'>): void {
+  if (credential.kind !== 'session' || credential.provedAt.getTime() + recentMs > now().getTime()) return
+  throw viewer.hasPassword === false ? providerProofRequired() : passwordProofRequired()
 }

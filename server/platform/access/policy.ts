@@ -1,12 +1,28 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { type Scope, isServerOwner, mayChangeOwnAccount, passwordIsDue, type Actor } from './roles.ts'
+import { allowedScopes, type Scope, isServerOwner, mayChangeOwnAccount, passwordIsDue, type Actor } from './roles.ts'
 import { mayBrowseAnonymously } from './audience.ts'
 import { type Context, isSignedIn } from './context.ts'
 
 // Rules that depend on the credential only. GraphQL fields express them as scopes of the builder, binary routes as guards.
 
-/** Returns whether the caller is signed in and need not choose a new password first. */
-export const isFreeToAct = (context: Context): boolean => context.viewer !== null && !passwordIsDue(context)
+/** Returns whether the caller is signed in and need not choose a new password or prove a second factor first. */
+export const isFreeToAct = (context: Context): boolean => context.viewer !== null && !passwordIsDue(context) && !secondFactorIsDue(context)
+
+type Caller = Pick<Context, 'viewer' | 'credential' | 'config'>
+
+/**
+ * Returns whether the server requires a second factor of the session's user (REQUIRE_SECOND_FACTOR). Sessions of a sign-in provider are exempt: the
+ * provider decides how people prove who they are. Tokens are not affected.
+ */
+export function mustHaveSecondFactor({ viewer, credential, config }: Caller): boolean {
+  if (!viewer || credential?.kind !== 'session' || credential.way === 'provider') return false
+  const required = config.REQUIRE_SECOND_FACTOR
+  return required === 'all' || (required === 'admins' && allowedScopes(viewer.role).includes('admin'))
+}
+
+/** Returns whether the session must prove a second factor, or set one up, before anything else. */
+export const secondFactorIsDue = (caller: Caller): boolean =>
+  mustHaveSecondFactor(caller) && caller.credential?.kind === 'session' && !caller.credential.hasSecondFactor
 
 /** Returns whether the credential holds this scope and the owner's current role allows it. */
 export const holdsScope = (context: Context, scope: Scope): boolean => isFreeToAct(context) && context.scopes.has(scope)

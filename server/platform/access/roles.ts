@@ -1,3 +1,5 @@
+import type { AddressRange } from '../http/client-address.ts'
+
 /** The four roles, weakest first. Each includes the previous ones. */
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
@@ -53,8 +55,14 @@ export type Viewer = {
   createdAt: Date
   lastLoginAt?: Date | null | undefined
   avatarTag?: string | null | undefined
+  /** When the user last signed in through a provider; null without a linked identity. */
+  providerSignInAt?: Date | null | undefined
+  /** Whether the account has a password. Undefined in database rows, which have the hash. */
+  hasPassword?: boolean
   /** True for a job of the server whose result is public, so that it sees public packages only. */
   seesOnlyPublic?: boolean
+  /** True for a job of a CI system, which has no account: the id is that of its token (see registry/trusted-publishing). */
+  isCiJob?: true
 }
 
 /** The credential of the request. */
@@ -65,7 +73,9 @@ export type Credential = (
   /** The only upload that this request may send and finish: its URL has the key of that upload in place of a credential. */
   uploadId?: string
   /** What a narrowed token or a job of a CI system may do. Undefined for credentials that are limited by their scopes only. */
-  narrowing?: Narrowing
+  narrowing?: Narrowing | undefined
+  /** The addresses from which the credential works. Undefined for credentials that work from everywhere. */
+  addresses?: readonly AddressRange[] | undefined
 }
 
 /** What a narrowed credential may do. */
@@ -77,6 +87,8 @@ export type Narrowing = {
   actions: ReadonlySet<TokenAction>
   /** Whether the credential may do `action` with this package; null: with every package. */
   covers: ((action: TokenAction, name: string) => boolean) | null
+  /** Returns why a package is not covered, as a sentence for the caller. */
+  explain?: (action: TokenAction, name: string) => string
 }
 
 /** A caller with the permissions of the credential. */
@@ -98,10 +110,15 @@ export const adviceForAdmin = ({ viewer, scopes }: Actor): string =>
     ? ' As an administrator, you need an access token with the scope "admin" for this.'
     : ''
 
-/** Returns whether the caller may see and change their own sessions, tokens and history: with a session, or a token with the scope `write`. */
-export const mayChangeOwnAccount = ({ credential, scopes }: { credential: Credential | null; scopes: ReadonlySet<Scope> }): boolean =>
-  credential?.kind === 'session' || scopes.has('write')
+/**
+ * Returns whether the caller may see and change their own sessions, tokens and history: with a session, or a token with the scope `write`. Service
+ * accounts are managed by others.
+ */
+export const mayChangeOwnAccount = ({ viewer, credential, scopes }: Caller): boolean =>
+  viewer?.kind === 'person' && (credential?.kind === 'session' || scopes.has('write'))
 
-/** Returns whether the caller must choose a new password first. Tokens are not affected. */
+type Caller = { viewer: Pick<Viewer, 'kind'> | null; credential: Credential | null; scopes: ReadonlySet<Scope> }
+
+/** Returns whether the caller must choose a new password first. Only sessions that were started with the password are affected. */
 export const passwordIsDue = ({ viewer, credential }: { viewer: Viewer | null; credential: Credential | null }): boolean =>
-  credential?.kind === 'session' && viewer?.mustChangePassword === true
+  credential?.kind === 'session' && credential.way === 'password' && viewer?.mustChangePassword === true

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve, isAbsolute, relative } from 'node:path'
 import type { z } from 'zod'
 import { readBucketAddress } from './forms.ts'
+import { conflictingOidcSettings, describeOidcProvider, type OidcSettings, readOidcProviders } from './oidc-variables.ts'
 import { proxyVariables } from './service-variables.ts'
 import { type VariableName, variables } from './variables.ts'
 
@@ -14,7 +15,9 @@ type Optional = {
 }[VariableName]
 
 /** The effective configuration by setting name. Paths are absolute; SERVER_URL has no trailing slash. */
-export type Config = Omit<Values, Optional> & Partial<Pick<Values, Optional>> & Required<Pick<Values, Derived>>
+export type Config = Omit<Values, Optional> &
+  Partial<Pick<Values, Optional>> &
+  Required<Pick<Values, Derived>> & { oidcProviders: readonly OidcSettings[] }
 
 /** An invalid configuration. `problems` lists every error, one line each. */
 export class ConfigError extends Error {
@@ -40,7 +43,8 @@ export function readConfig(given: Environment = processEnvironment): Config {
     if (parsed.success) values[name] = parsed.data
     else problems.push(...parsed.error.issues.map((issue) => `${sourceOf(name, environment)}: ${issue.message}`))
   }
-  problems.push(...conflictingSettings(values), ...misplacedBackups(values))
+  values.oidcProviders = readOidcProviders(environment, (name) => textOf(name, environment, problems), problems)
+  problems.push(...conflictingSettings(values), ...conflictingOidcSettings(values), ...misplacedBackups(values))
   if (problems.length) throw new ConfigError([...new Set(problems)])
   return withDerivedPaths(values as Config)
 }
@@ -56,12 +60,13 @@ function withLowerCaseNames(environment: Environment): Environment {
 
 /** Returns one line per setting that has a value. Secrets and passwords in URLs are masked. */
 export function describeConfig(config: Config): string[] {
-  return (Object.keys(variables) as VariableName[]).flatMap((name) => {
+  const lines = (Object.keys(variables) as VariableName[]).flatMap((name) => {
     const value = config[name]
     if (value === undefined) return []
     const definition = variables[name]
     return [`${name}=${'secret' in definition ? mask : [value].flat().map(withoutPassword).join(',')}`]
   })
+  return [...lines, ...config.oidcProviders.flatMap((provider) => describeOidcProvider(provider, mask))]
 }
 
 /** Returns the lines of `describeConfig` for settings that differ from their default. */
@@ -69,7 +74,7 @@ export function describeChanges(config: Config): string[] {
   const defaults = Object.entries(variables).flatMap(([name, variable]): [string, unknown][] =>
     'default' in variable ? [[name, variable.schema.parse(variable.default)]] : [],
   )
-  const values = Object.fromEntries(defaults) as Config
+  const values = { ...Object.fromEntries(defaults), oidcProviders: [] as readonly OidcSettings[] } as Config
   const unchanged = { ...withDerivedPaths({ ...values, DATA_DIR: config.DATA_DIR }), DATA_DIR: resolve(values.DATA_DIR) }
   const hidden = new Set(describeConfig(unchanged))
   return describeConfig(config).filter((line) => !hidden.has(line))
@@ -96,13 +101,20 @@ function sourceOf(name: VariableName, environment: Environment): string {
 function rawValue(name: VariableName, environment: Environment, problems: string[]): string | undefined {
   const definition = variables[name]
   const file = environment[`${name}_FILE`]
-  // An error, because neither value has an obvious precedence.
-  if (file && environment[name]) problems.push(`${name} and ${name}_FILE: both are set. Remove one of them.`)
-  const value = file && !environment[name] ? fileValue(name, file, problems) : environment[name]
-  if (value !== undefined && value !== '') return value
+  const value = textOf(name, environment, problems)
+  if (value !== undefined) return value
   if ('default' in definition) return definition.default
   if ('required' in definition && !(file && value === undefined)) problems.push(`${name}: is required. ${definition.about}`)
   return undefined
+}
+
+/** Returns the text of a setting, or of its file; undefined if neither is set. */
+function textOf(name: string, environment: Environment, problems: string[]): string | undefined {
+  const file = environment[`${name}_FILE`]
+  // An error, because neither value has an obvious precedence.
+  if (file && environment[name]) problems.push(`${name} and ${name}_FILE: both are set. Remove one of them.`)
+  const value = file && !environment[name] ? fileValue(name, file, problems) : environment[name]
+  return value === '' ? undefined : value
 }
 
 function fileValue(name: string, file: string, problems: string[]): string | undefined {

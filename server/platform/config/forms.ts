@@ -16,7 +16,7 @@ export const integer = (min: number, max: number, message?: string) =>
         .min(min, message ?? `at least ${min}`)
         .max(max, message ?? `at most ${max}`),
     )
-const list = z.string().transform((text) =>
+export const list = z.string().transform((text) =>
   text
     .split(',')
     .map((part) => part.trim())

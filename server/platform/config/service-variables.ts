@@ -1,5 +1,7 @@
 import {
+  backupAddress,
   bearerToken,
+  cronExpression,
   bool,
   hostList,
   httpUrl,
@@ -13,6 +15,25 @@ import {
   upstreamUrl,
 } from './forms.ts'
 import { z } from 'zod'
+
+/** Settings of the sign-in. */
+export const signInVariables = {
+  SIGN_IN_LIMIT: {
+    schema: integer(1, 100_000),
+    default: '10',
+    about: 'Maximum number of sign-ins, signups, invitation lookups and invitation acceptances per client address in 15 minutes, each.',
+  },
+  REQUIRE_SECOND_FACTOR: {
+    schema: oneOf('off', 'admins', 'all'),
+    default: 'off',
+    about: 'Who must have a second factor (a passkey or an authenticator app) to use the console: `off`, `admins` or `all`.',
+  },
+  BCRYPT_COST: {
+    schema: integer(4, 15, 'must be 4 to 15'),
+    default: '12',
+    about: 'bcrypt cost for password hashes, 4 to 15. Below 10, the server logs a warning.',
+  },
+}
 
 /** Settings of the S3 bucket for archives. */
 export const s3Variables = {
@@ -51,6 +72,40 @@ export const s3Variables = {
     default: 'false',
     about: 'Also redirect for private packages. Anyone with the URL can read the archive for one minute.',
   },
+} as const
+
+/** Settings of scheduled backups. */
+export const backupVariables = {
+  BACKUP_TO: {
+    schema: backupAddress,
+    about:
+      'Destination of scheduled backups: a folder outside of the data, shared by all instances, or `s3://bucket/prefix`. Without it, scheduled backups are disabled.',
+  },
+  BACKUP_SCHEDULE: {
+    schema: cronExpression,
+    default: '0 3 * * *',
+    about: 'Schedule of backups to BACKUP_TO: a cron expression (minute, hour, day of the month, month, day of the week), in UTC.',
+  },
+  BACKUP_KEEP: {
+    schema: integer(1, 10_000),
+    default: '7',
+    about: 'Number of backups to keep in BACKUP_TO. The newest complete backup is always kept.',
+  },
+  BACKUP_S3_REGION: { schema: text, shownDefault: 'S3_REGION', about: 'Region of the backup bucket (`s3://…`).' },
+  BACKUP_S3_ENDPOINT: {
+    schema: httpUrl,
+    shownDefault: 'S3_ENDPOINT',
+    about:
+      'URL of the S3 service of the backup bucket. For AWS if S3_ENDPOINT is another service, for example `https://s3.eu-central-1.amazonaws.com`.',
+  },
+  BACKUP_S3_ACCESS_KEY_ID: { schema: text, shownDefault: 'S3_ACCESS_KEY_ID', about: 'Access key id for the backup bucket.' },
+  BACKUP_S3_SECRET_ACCESS_KEY: {
+    schema: text,
+    secret: true,
+    shownDefault: 'S3_SECRET_ACCESS_KEY',
+    about: 'Secret access key for the backup bucket.',
+  },
+  BACKUP_S3_FORCE_PATH_STYLE: { schema: bool, shownDefault: 'S3_FORCE_PATH_STYLE', about: 'Use path-style URLs for the backup bucket.' },
 } as const
 
 /** Settings for downloading SDKs and for running them. */
@@ -141,7 +196,7 @@ export const proxyVariables = {
   },
 } as const
 
-/** Settings of the mirror of another package server. */
+/** Settings of the mirror of another package server, and of CI systems. */
 export const mirrorVariables = {
   UPSTREAM_URL: {
     schema: upstreamUrl,
@@ -178,5 +233,11 @@ export const mirrorVariables = {
     default: '10737418240',
     about:
       'Maximum size of the mirror on disk or in the bucket, in bytes. Beyond it, the files that were not used for the longest time are deleted.',
+  },
+  TOKEN_ISSUER_HOSTS: {
+    schema: hostList,
+    default: '',
+    about:
+      'Hosts of CI systems for trusted publishing in this network, with a port unless it is 80 or 443, separated by commas: `gitlab.internal`. Private addresses and http are allowed.',
   },
 }

@@ -1,9 +1,14 @@
+import { oidcProviderRows } from './oidc-variables.ts'
 import { variables } from './variables.ts'
 import { readFileSync, writeFileSync } from 'node:fs'
 
 /** Returns the settings as a Markdown table, for web/help/configuration.md. */
 export function configTable(): string {
-  const rows = Object.entries(variables).map(([name, variable]) => `| \`${name}\` | ${defaultOf(variable)} | ${variable.about} |`)
+  const all = Object.entries(variables).flatMap(([name, variable]) => [
+    ...(name === 'OIDC_SIGNUP' ? oidcProviderRows : []),
+    [name, variable] as const,
+  ])
+  const rows = all.map(([name, variable]) => `| \`${name}\` | ${defaultOf(variable)} | ${variable.about} |`)
   return ['| Variable | Default | Meaning |', '| --- | --- | --- |', ...rows, ''].join('\n')
 }
 

@@ -1,11 +1,8 @@
 import { z } from 'zod'
 import {
-  backupAddress,
-  cronExpression,
   bool,
   dnsServers,
   hostedUrls,
-  httpUrl,
   integer,
   internalPath,
   logLevel,
@@ -15,7 +12,16 @@ import {
   text,
   serverUrl,
 } from './forms.ts'
-import { mirrorVariables, proxyVariables, s3Variables, sdkVariables, traceVariables } from './service-variables.ts'
+import { oidcVariables } from './oidc-variables.ts'
+import {
+  backupVariables,
+  mirrorVariables,
+  proxyVariables,
+  s3Variables,
+  sdkVariables,
+  signInVariables,
+  traceVariables,
+} from './service-variables.ts'
 
 const secret = z.string().min(32, 'must be at least 32 characters long')
 
@@ -138,36 +144,7 @@ export const variables = {
     about: 'Storage for generated documentation: `blob` (with the archives) or `filesystem`.',
   },
   DOCS_PATH: { schema: text, shownDefault: 'DATA_DIR/docs', about: 'Folder of the documentation, with DOCS_BACKEND=filesystem.' },
-  BACKUP_TO: {
-    schema: backupAddress,
-    about:
-      'Destination of scheduled backups: a folder outside of the data, shared by all instances, or `s3://bucket/prefix`. Without it, scheduled backups are disabled.',
-  },
-  BACKUP_SCHEDULE: {
-    schema: cronExpression,
-    default: '0 3 * * *',
-    about: 'Schedule of backups to BACKUP_TO: a cron expression (minute, hour, day of the month, month, day of the week), in UTC.',
-  },
-  BACKUP_KEEP: {
-    schema: integer(1, 10_000),
-    default: '7',
-    about: 'Number of backups to keep in BACKUP_TO. The newest complete backup is always kept.',
-  },
-  BACKUP_S3_REGION: { schema: text, shownDefault: 'S3_REGION', about: 'Region of the backup bucket (`s3://…`).' },
-  BACKUP_S3_ENDPOINT: {
-    schema: httpUrl,
-    shownDefault: 'S3_ENDPOINT',
-    about:
-      'URL of the S3 service of the backup bucket. For AWS if S3_ENDPOINT is another service, for example `https://s3.eu-central-1.amazonaws.com`.',
-  },
-  BACKUP_S3_ACCESS_KEY_ID: { schema: text, shownDefault: 'S3_ACCESS_KEY_ID', about: 'Access key id for the backup bucket.' },
-  BACKUP_S3_SECRET_ACCESS_KEY: {
-    schema: text,
-    secret: true,
-    shownDefault: 'S3_SECRET_ACCESS_KEY',
-    about: 'Secret access key for the backup bucket.',
-  },
-  BACKUP_S3_FORCE_PATH_STYLE: { schema: bool, shownDefault: 'S3_FORCE_PATH_STYLE', about: 'Use path-style URLs for the backup bucket.' },
+  ...backupVariables,
   SCORING_ENABLED: {
     schema: bool,
     default: 'true',
@@ -222,21 +199,13 @@ export const variables = {
     about:
       'Handling of new package names that are easily confused with others: `warn`, or `review` to require approval by an administrator.',
   },
+  ...oidcVariables,
   PASSWORD_MIN_LENGTH: { schema: integer(8, 72), default: '8', about: 'Minimum password length.' },
   TOKEN_MAX_DAYS: {
     schema: integer(1, 3650),
     about: 'Maximum lifetime of new access tokens, in days. By default, tokens may have no expiration.',
   },
-  SIGN_IN_LIMIT: {
-    schema: integer(1, 100_000),
-    default: '10',
-    about: 'Maximum number of sign-ins, signups, invitation lookups and invitation acceptances per client address in 15 minutes, each.',
-  },
-  BCRYPT_COST: {
-    schema: integer(4, 15, 'must be 4 to 15'),
-    default: '12',
-    about: 'bcrypt cost for password hashes, 4 to 15. Below 10, the server logs a warning.',
-  },
+  ...signInVariables,
   DNS_SERVERS: {
     schema: dnsServers,
     default: '',

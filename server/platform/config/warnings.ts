@@ -1,4 +1,5 @@
 import type { Config } from './config.ts'
+import { oidcNames } from './oidc-variables.ts'
 import { proxyVariables } from './service-variables.ts'
 import { variables } from './variables.ts'
 
@@ -84,7 +85,12 @@ const shortestToCompare = 7
 /** Returns a warning, without the value, for each unknown variable that resembles a setting or was removed. */
 export function misspeltVariables(environment: Environment): string[] {
   const names = Object.keys(variables).flatMap((name) => [name, `${name}_FILE`])
-  const known = new Set([...names, ...Object.keys(proxyVariables).map((name) => name.toLowerCase()), ...usedElsewhere])
+  const known = new Set([
+    ...names,
+    ...Object.keys(proxyVariables).map((name) => name.toLowerCase()),
+    ...usedElsewhere,
+    ...oidcNames(environment).known.flatMap((name) => [name, `${name}_FILE`]),
+  ])
   return Object.keys(environment)
     .filter((name) => !known.has(name) && !serviceVariable.test(name))
     .toSorted()

@@ -48,6 +48,7 @@ export const builder = new SchemaBuilder<{
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
     BigInt: { Input: number; Output: number }
+    JSON: { Input: object; Output: object }
     SemVer: { Input: string; Output: string }
     URL: { Input: string; Output: string }
   }
@@ -127,7 +128,7 @@ export const builder = new SchemaBuilder<{
 })
 
 /** Types whose ids are not UUIDs, with the pattern that an id must match before it is used in a query. */
-const plainIds: Record<string, RegExp> = { Publisher: /^[a-z0-9.-]{1,64}$/ }
+const plainIds: Record<string, RegExp> = { Publisher: /^[a-z0-9.-]{1,64}$/, OidcProvider: /^[a-z0-9_]{1,32}$/ }
 
 /** Types that are readable without signing in if anonymous browsing is enabled. Their `loadOne` returns only public objects to anonymous callers. */
 const browsable = new Set(['Package', 'PackageVersion'])

@@ -133,7 +133,7 @@ function invalidVariable({ message }: GraphQLError): ApiError | null {
 
 /** Returns the received value for a message, truncated, or an empty string for secret fields. */
 const sent = (field: string, text: string): string =>
-  text === '' || /password|secret|token|code/i.test(field) ? '' : `, not ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`
+  text === '' || /password|secret|token|code|otp/i.test(field) ? '' : `, not ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`
 
 const kinds: Record<string, string> = {
   String: 'a string',

@@ -12,6 +12,7 @@ import { formatErrors, masked } from './errors.ts'
 import { limitQueries, rejectDeepQuery, reportInvalidLiterals, cacheDocuments } from './validation.ts'
 import { admitRequests, eventStream, parametersOf, validateParameters, acceptsEvents, wantsExplorer } from './request.ts'
 import { subscribe } from './subscriptions.ts'
+import { requireNarrowedOperation } from '../access/narrowed.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { noStore } from '../http/caching/conditional.ts'
 import { noteOperation } from '../http/request-log.ts'
@@ -222,6 +223,8 @@ async function guard(args: object): Promise<{ contextValue: Context; cost: numbe
   const chosen = selectedOperation(document, operationName)
   const cost = chosen ? rejectExpensive(schema, document, chosen, variableValues ?? {}) : 0
   if (contextValue.query) contextValue.query.cost = cost
+  const narrowing = contextValue.credential?.narrowing
+  if (chosen && narrowing) requireNarrowedOperation(narrowing, schema, document, chosen, variableValues ?? {})
   if (chosen && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
   if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: rejectIntrospection })
   return { contextValue, cost }

@@ -40,6 +40,15 @@ builder.scalarType('BigInt', {
   },
 })
 
+builder.scalarType('JSON', {
+  description: 'A JSON object of the Web Authentication API, as browsers read and write it.',
+  serialize: (value) => value,
+  parseValue: (value) => {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+    throw invalidInput('must be a JSON object')
+  },
+})
+
 builder.scalarType('SemVer', {
   description: 'A package version in canonical form, such as 1.2.3-dev.1+4.',
   serialize: (value) => value,
@@ -53,8 +62,10 @@ builder.scalarType('URL', {
 })
 
 const codes: Record<ErrorCode, string> = {
-  MissingAuthentication: 'No valid credential was sent: the caller is not signed in, or the session or token has ended.',
-  InsufficientPermissions: 'The credential does not allow this. With `extensions.proof`, the password must be confirmed first.',
+  MissingAuthentication:
+    'No valid credential was sent: the caller is not signed in, or the session or token has ended. With `extensions.secondFactor`, a sign-in lacks the second factor.',
+  InsufficientPermissions:
+    'The credential does not allow this. With `extensions.proof`, the password must be confirmed first (`password`), or the identity at a provider (`provider`).',
   CsrfMismatch: 'The request has a session cookie, but no CSRF token, or comes from another site.',
   NotFound: 'The object does not exist, or the caller may not see it.',
   InvalidInput: 'The document, a variable or a value is not valid. `extensions.field` names the input field, if there is one.',

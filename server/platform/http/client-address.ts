@@ -3,6 +3,8 @@ import ipaddr from 'ipaddr.js'
 import { isIPv4 } from 'node:net'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
+/** A range of addresses that share the first bits with an address. */
+export type AddressRange = { address: Address; bits: number }
 type ForwardedHeader = string | string[] | undefined
 
 /** Which peers are trusted proxies, and whether several of them may be chained. */
@@ -15,12 +17,11 @@ export type ProxyTrust = { isProxy: (address: Address) => boolean; isChain: bool
 export function proxyTrust(setting: boolean | string[]): ProxyTrust {
   if (setting === false) return { isProxy: () => false, isChain: false }
   if (setting === true) return { isProxy: (address) => nearby.has(address.range()), isChain: false }
-  const ranges = setting.map((range): [Address, number] => {
-    if (range.includes('/')) return ipaddr.parseCIDR(range)
-    const address = ipaddr.parse(range)
-    return [address, address.kind() === 'ipv4' ? 32 : 128]
+  const ranges = setting.map((text): AddressRange => {
+    const [address, bits] = ipaddr.parseCIDR(text.includes('/') ? text : `${text}/${ipaddr.parse(text).kind() === 'ipv4' ? 32 : 128}`)
+    return { address, bits }
   })
-  return { isProxy: (address) => ranges.some(([range, bits]) => contains(range, bits, address)), isChain: true }
+  return { isProxy: (address) => ranges.some((range) => isInRange(range, address)), isChain: true }
 }
 
 /** Defines `request.ip` and `request.protocol`, taken from the socket or from the headers of a trusted proxy. */
@@ -78,10 +79,36 @@ export function parseAddress(text: string): Address | null {
 /** Address ranges that TRUST_PROXY=true trusts. Cloud load balancers and overlay networks use the shared range, 100.64.0.0/10 (`carrierGradeNat`). */
 const nearby = new Set(['loopback', 'private', 'carrierGradeNat', 'uniqueLocal', 'linkLocal'])
 
-function contains(range: Address, bits: number, address: Address): boolean {
+/** Returns whether a range contains an address. IPv4-mapped IPv6 addresses must have been converted (see `parseAddress`). */
+export function isInRange({ address: range, bits }: AddressRange, address: Address): boolean {
   if (range instanceof ipaddr.IPv4) return address instanceof ipaddr.IPv4 && address.match(range, bits)
   return address instanceof ipaddr.IPv6 && address.match(range, bits)
 }
+
+/** Returns whether a range contains all addresses of another one. */
+export const containsRange = (outer: AddressRange, { address, bits }: AddressRange): boolean =>
+  outer.bits <= bits && isInRange(outer, address)
+
+/** Parses an address or a range in CIDR notation (RFC 4632, RFC 4291). IPv4-mapped IPv6 becomes IPv4. Returns null if invalid. */
+export function parseRange(text: string): AddressRange | null {
+  const [, base = '', length] = /^([0-9A-Fa-f.:]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []
+  const address = parseAddress(base)
+  if (!address) return null
+  const width = address.kind() === 'ipv4' ? 32 : 128
+  const isMapped = width === 32 && base.includes(':')
+  const bits = length === undefined ? width : Number(length) - (isMapped ? 96 : 0)
+  if (bits < 0 || bits > width) return null
+  return { address: networkAddress(address, bits), bits }
+}
+
+const networkAddress = (address: Address, bits: number): Address =>
+  address instanceof ipaddr.IPv4
+    ? ipaddr.IPv4.networkAddressFromCIDR(`${address.toString()}/${bits}`)
+    : ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/${bits}`)
+
+/** Returns a range in its shortest form: one address without its number of bits. */
+export const formatRange = ({ address, bits }: AddressRange): string =>
+  bits === (address.kind() === 'ipv4' ? 32 : 128) ? address.toString() : `${address.toString()}/${bits}`
 
 const entries = (header: ForwardedHeader): string[] =>
   header === undefined ? [] : (Array.isArray(header) ? header.join(',') : header).split(',').map((entry) => entry.trim())

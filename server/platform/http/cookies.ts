@@ -6,12 +6,15 @@ import { csrfMismatch } from '../../errors.ts'
 import { equalSecrets, hmac, type Keys, validKeys } from './keys.ts'
 import { isSecure, publicUrl } from './public-url.ts'
 
-/** The cookies: session, its CSRF token, proof of a verified setup code, and known browser, which survives signing out. */
+/** The cookies: session, its CSRF token, proof of a verified setup code, known browser, which survives signing out, holder of a challenge for a
+ * passkey, and browser of a sign-in through a provider. */
 const cookies = {
   session: { httpOnly: true },
   csrf: {},
   setup: { httpOnly: true, sameSite: 'strict' },
   device: { httpOnly: true },
+  passkey: { httpOnly: true, sameSite: 'strict' },
+  oidc: { httpOnly: true },
 } satisfies Record<string, Partial<SetCookie>>
 type CookieName = keyof typeof cookies
 

@@ -30,7 +30,7 @@ declare module 'fastify' {
 /** Converts an error to a response body. */
 export type Envelope = (failure: ApiError) => object
 
-const defaultEnvelope: Envelope = ({ code, message }) => ({ error: { code, message } })
+const defaultEnvelope: Envelope = ({ code, message, extensions: { secondFactor } }) => ({ error: { code, message, secondFactor } })
 
 /** Error format of GraphQL, also for errors that occur before the query is parsed. */
 export const graphqlEnvelope: Envelope = ({ code, message, retryAfter, extensions: { field } }) => ({

@@ -1,7 +1,7 @@
 import { createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Single-purpose keys derived from a secret (HKDF, RFC 5869). `fingerprint` is stored to identify the secret; it does not reveal the secret. */
-const purposes = ['session', 'csrf', 'device', 'setup', 'upload', 'image', 'decoy', 'fingerprint'] as const
+const purposes = ['session', 'csrf', 'device', 'setup', 'upload', 'image', 'decoy', 'fingerprint', 'sealed'] as const
 type DerivedKeys = Record<(typeof purposes)[number], Buffer>
 
 /** Keys derived from JWT_SECRET, and from JWT_SECRET_PREVIOUS, which only verify existing values during rotation. */

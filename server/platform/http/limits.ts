@@ -31,13 +31,21 @@ const limits = {
   setupVerify: { points: 5, duration: minutes(15) },
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
+  devicePoll: { points: 1200, duration: minutes(15) },
+  // each view of the sign-in page takes one, and many people can share an address
+  passkeyOptions: { points: 600, duration: minutes(15) },
+  oidc: { points: 120, duration: minutes(15) },
+  jobToken: { points: 300, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
   // per account to sign in to: one bucket for each known device, one for known address ranges, and one for all other clients
   loginFailures: { points: 50, duration: minutes(60) },
+  wrongCode: { points: 10, duration: minutes(60) },
   // per account
   wrongPassword: { points: 5, duration: minutes(15) },
   domainVerification: { points: 30, duration: minutes(15) },
   emailLookup: { points: 20, duration: minutes(60) },
+  // per account and per client address: wrong codes of devices
+  userCode: { points: 20, duration: minutes(15) },
   // per account, or per client address if not signed in
   graphql: { points: 600, duration: minutes(1) },
   imageFetch: { points: 300, duration: minutes(1) },

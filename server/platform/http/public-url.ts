@@ -14,4 +14,4 @@ export function hostedUrl(request: FastifyRequest, serverUrl: string): string {
 }
 
 /** Returns the path of SERVER_URL without a trailing slash, such as `/pub`, or an empty string. All endpoints except the probes are below it. */
-export const basePath = (serverUrl: string): string => new URL(serverUrl).pathname.replace(/\/$/, '')
+export const basePath = (serverUrl: string): string => serverUrl.replace(/^\w+:\/\/[^/]+/, '').replace(/\/$/, '')

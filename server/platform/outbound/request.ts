@@ -15,6 +15,9 @@ export type RequestRules = {
   /** Aborts the request and its body. */
   signal: AbortSignal
   headers?: Record<string, string>
+  /** Method and body of the request; by default, GET. */
+  method?: string
+  body?: string | undefined
   /** Value of the header `Authorization` for these URLs. It is not sent after a redirect to another URL, and not again after that. */
   authorization?: { value: string; isFor: (url: URL) => boolean } | null
   maxRedirects?: number
@@ -75,7 +78,10 @@ function checkedUrl(text: string): URL {
   return url
 }
 
-async function send(url: URL, { proxies = {}, signal, headers = {}, ...rules }: RequestRules): Promise<IncomingMessage> {
+async function send(
+  url: URL,
+  { proxies = {}, signal, headers = {}, method = 'GET', body, ...rules }: RequestRules,
+): Promise<IncomingMessage> {
   const isHttps = url.protocol === 'https:'
   const proxy = proxyFor(proxies, url)
   const addresses = await allowedAddresses(url, rules, proxy !== null)
@@ -87,10 +93,10 @@ async function send(url: URL, { proxies = {}, signal, headers = {}, ...rules }: 
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     // A request that waits for a proxy does not report the abort.
     if (agent) signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-    request(url, { headers, signal, maxHeaderSize: 16 * 1024, ...way })
+    request(url, { method, headers, signal, maxHeaderSize: 16 * 1024, ...way })
       .on('response', resolve)
       .on('error', (error) => reject(explainProxyFailure(proxies, url, error)))
-      .end()
+      .end(body)
   })
   requireProxyAccess(proxies, url, answer)
   return answer

@@ -18,12 +18,11 @@ export function nameFault(name: string): string | null {
   return reservedWords.has(name) ? `must not be ${name}, a reserved word of Dart` : null
 }
 
-/**
- * Returns whether a name in any spelling matches a pattern in lower case, in which `*` stands for any characters. Takes linear time per `*`, unlike a
- * regular expression.
- */
-export function matchesName(pattern: string, spelled: string): boolean {
-  const name = spelled.toLowerCase()
+/** Returns whether a name in any spelling matches a pattern in lower case (see `matchesPattern`). */
+export const matchesName = (pattern: string, spelled: string): boolean => matchesPattern(pattern, spelled.toLowerCase())
+
+/** Returns whether a name matches a pattern, in which `*` stands for any characters. Takes linear time per `*`, unlike a regular expression. */
+export function matchesPattern(pattern: string, name: string): boolean {
   const [start = '', ...others] = pattern.split('*')
   const end = others.pop()
   if (end === undefined) return name === start

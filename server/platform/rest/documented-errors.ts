@@ -8,7 +8,7 @@ export const rejections = {
   401: ['Unauthorized', 'The credential is missing, invalid, expired or revoked.'],
   403: [
     'Forbidden',
-    'The credential does not allow this: its scope, the role of its owner, or a missing CSRF token. Or the setup is not finished.',
+    'The credential does not allow this: its scope or limits, the role of its owner, or a missing CSRF token. Or the setup is not finished.',
   ],
   404: ['NotFound', 'The resource does not exist, or the caller may not see it.'],
   408: ['RequestTimeout', 'The body arrived too slowly.'],
@@ -66,11 +66,13 @@ export function securityRequirements(rule: CallerRule, further: Record<string, b
 export function rejectionsOf(route: Route | BinaryRoute, rule: CallerRule, extensions: readonly object[] = []): ErrorStatus[] {
   const changes = route.method !== 'GET' || (route.kind === 'operation' && route.changesWith !== undefined)
   const has = (name: string) => extensions.some((one) => name in one)
-  const isLimited = has('limit') || (route.kind === 'binary' && route.admit !== undefined)
+  const readsCredential = !(rule === 'open' && route.anyCredential)
+  // Failed verifications of tokens of jobs are limited on all endpoints.
+  const isLimited = readsCredential || has('limit') || (route.kind === 'binary' && route.admit !== undefined)
   const statuses: (ErrorStatus | false)[] = [
     400,
-    !(rule === 'open' && route.anyCredential) && 401,
-    (rule !== 'open' || !route.beforeSetup || has('ownOrigin')) && 403,
+    readsCredential && 401,
+    403,
     /[:*]/.test(route.path) && 404,
     changes && 409,
     ...(route.method === 'GET' ? [] : ([408, 413, 415] as const)),

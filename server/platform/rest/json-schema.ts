@@ -26,6 +26,7 @@ const scalars: Record<string, Json> = {
   Float: { type: 'number' },
   Boolean: { type: 'boolean' },
   BigInt: { type: 'integer' },
+  JSON: { type: 'object' },
   DateTime: { type: 'string', format: 'date-time' },
   URL: { type: 'string', format: 'uri' },
   SemVer: { type: 'string' },

@@ -82,7 +82,15 @@ const errorSchema = {
     error: {
       type: 'object',
       required: ['code', 'message'],
-      properties: { code: { type: 'string', enum: Object.keys(statusOf) }, message: { type: 'string' } },
+      properties: {
+        code: { type: 'string', enum: Object.keys(statusOf) },
+        message: { type: 'string' },
+        secondFactor: {
+          type: 'array',
+          description: 'At the sign-in only: the password was right, and these are the ways to prove the second factor.',
+          items: { type: 'string', enum: ['otp', 'recoveryCode', 'passkey'] },
+        },
+      },
     },
     xml: { type: 'string', description: 'At the upload endpoint only: the error as one line of XML, which `dart pub` shows.' },
   },

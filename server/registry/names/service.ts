@@ -178,7 +178,8 @@ const isApproved = async (em: EntityManager, name: string) => (await em.count(Co
 /** Records a name that is not approved. Replaces an approval that does not apply to the mirrored server. */
 async function recordConfusableName(em: EntityManager, { viewer, now }: Author, { name, claim, similar }: NewName & { similar: string[] }) {
   const similarNames = [...(claim?.isUpstream ? [name] : []), ...similar].join(' ')
-  const request = { similarNames, noticedAt: now(), upstreamReason: claim?.reason ?? null, requestedBy: em.getReference(User, viewer.id) }
+  const requestedBy = viewer.isCiJob ? null : em.getReference(User, viewer.id)
+  const request = { similarNames, noticedAt: now(), upstreamReason: claim?.reason ?? null, requestedBy }
   const onConflictMergeFields = ['similarNames', 'noticedAt', 'upstreamReason', 'requestedBy', 'approvedAt', 'approvedBy'] as const
   const unapproved = { name, ...request, approvedAt: null, approvedBy: null }
   await em.upsert(ConfusableName, unapproved, { onConflictMergeFields: [...onConflictMergeFields] })

@@ -34,6 +34,8 @@ export const Package = defineEntity({
     advisoriesUpdated: p.datetime(3).nullable(),
     /** Whether the package is excluded from search, lists and name completion. */
     isUnlisted: p.boolean().default(false),
+    /** Whether people can publish. Otherwise only jobs of trusted publishers can. */
+    allowsManualPublishing: p.boolean().default(true),
   },
 })
 export type Package = InferEntity<typeof Package>

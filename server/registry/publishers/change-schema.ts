@@ -90,6 +90,7 @@ builder.mutationField('updatePublisher', (t) =>
       description: t.input.string({ description: 'Description, or null.', ...longText }),
       websiteUrl: t.input.string({ description: 'Website, an http or https URL, or null.', ...webAddress }),
       contactEmail: t.input.string({ description: 'Contact e-mail address, or null.', validate: contactEmail }),
+      allowsManualPublishing: t.input.boolean({ description: 'Whether people can publish, in addition to jobs of trusted publishers.' }),
     },
     resolve: async (_root, { input: { publisherId, ...rest } }, context) => ({
       publisher: await updatePublisher(context, publisherId.id, rest),

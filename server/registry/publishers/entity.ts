@@ -14,6 +14,8 @@ export const Publisher = defineEntity({
     websiteUrl: p.text().nullable(),
     contactEmail: p.string().length(254).nullable(),
     isVerified: p.boolean().default(false),
+    /** Whether people can publish packages of the publisher. Otherwise only jobs of trusted publishers can. */
+    allowsManualPublishing: p.boolean().default(true),
   },
 })
 export type Publisher = InferEntity<typeof Publisher>
@@ -28,7 +30,12 @@ export const PublisherMember = defineEntity({
   properties: {
     publisher: () => p.manyToOne(Publisher).deleteRule('cascade').primary(),
     user: () => p.manyToOne(User).deleteRule('cascade').primary().index(),
+    /** The current role: the higher of the role given by hand and the role given by groups. */
     role: p.enum(publisherRoles),
+    /** The role that the groups of a provider give; null if they give none. */
+    mappedRole: p.enum(publisherRoles).nullable(),
+    /** With `mappedRole`, the role that was given by hand; null if none was. Without `mappedRole`, `role` was given by hand. */
+    manualRole: p.enum(publisherRoles).nullable(),
     createdAt: p.datetime(3).onCreate(() => new Date()),
   },
 })

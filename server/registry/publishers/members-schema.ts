@@ -15,6 +15,10 @@ PublisherMemberRef.implement({
   fields: (t) => ({
     user: t.expose('user', { type: UserRef, description: 'The member.' }),
     role: t.expose('role', { type: PublisherRoleEnum, description: 'Role of the member.' }),
+    isFromGroups: t.boolean({
+      description: 'Whether groups of a sign-in provider give the role, or a lower one. They decide again at each sign-in of the user.',
+      resolve: ({ mappedRole }) => mappedRole != null,
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the user became a member.' }),
     publisher: t.field({
       type: PublisherRef,

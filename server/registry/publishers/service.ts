@@ -16,8 +16,13 @@ export type PublisherDetails = {
   description?: string | null | undefined
   websiteUrl?: string | null | undefined
   contactEmail?: string | null | undefined
+  allowsManualPublishing?: boolean | null | undefined
 }
-export type NewPublisher = Omit<PublisherDetails, 'displayName'> & { id: string; displayName: string; isVerified?: boolean }
+export type NewPublisher = Omit<PublisherDetails, 'displayName' | 'allowsManualPublishing'> & {
+  id: string
+  displayName: string
+  isVerified?: boolean
+}
 
 /**
  * Creates a publisher with the caller as its first admin. `complete` can write more in the same transaction.
@@ -58,11 +63,12 @@ export const idTaken = (id: string) => conflict(`The publisher ${id} already exi
 export function updatePublisher(context: SignedInContext, id: string, details: PublisherDetails): Promise<Publisher> {
   return changePublisher(context, id, canAdministerPublisher, async (em, publisher) => {
     const before = { ...publisher }
-    const { displayName, description, websiteUrl, contactEmail } = details
+    const { displayName, description, websiteUrl, contactEmail, allowsManualPublishing } = details
     if (displayName != null) publisher.displayName = displayName
     if (description !== undefined) publisher.description = description ?? ''
     if (websiteUrl !== undefined) publisher.websiteUrl = websiteUrl
     if (contactEmail !== undefined) publisher.contactEmail = contactEmail
+    if (allowsManualPublishing != null) publisher.allowsManualPublishing = allowsManualPublishing
     const changed = changeable.filter(([field]) => (before[field] ?? null) !== (publisher[field] ?? null))
     if (changed.length) record(em, context, publisher, 'updated', `changed ${changed.map(([, word]) => word).join(', ')} of ${id}`)
     return publisher
@@ -74,11 +80,12 @@ const changeable = [
   ['description', 'description'],
   ['websiteUrl', 'website'],
   ['contactEmail', 'contact address'],
+  ['allowsManualPublishing', 'manual publishing'],
 ] as const
 
 /**
  * Deletes a publisher and its memberships. Requires a server admin.
- * @throws ApiError NotFound; Conflict, listing packages, while the publisher owns any.
+ * @throws ApiError NotFound; Conflict, listing them, while the publisher owns packages or has service accounts.
  */
 export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
   return changePublisher(context, id, canDeletePublisher, async (em, publisher) => {
@@ -89,9 +96,17 @@ export function deletePublisher(context: SignedInContext, id: string): Promise<v
         .map(({ name }) => name)
         .join(', ') + (owned.length > 10 ? ' and more' : '')
     if (owned.length) throw conflict(`${id} owns ${names}. Transfer them to another publisher or remove them from this one first.`)
+    await rejectWithServiceAccounts(em, id)
     record(em, context, publisher, 'deleted', `deleted the publisher ${id}`)
     em.remove(publisher)
   })
+}
+
+/** Service accounts belong to their publisher by their membership, so it must not be deleted under them. */
+async function rejectWithServiceAccounts(em: EntityManager, id: string): Promise<void> {
+  const members = await em.find(PublisherMember, { publisher: id, user: { kind: 'service' } }, { populate: ['user'], limit: 10 })
+  const names = members.map(({ user }) => (user as User).displayName).join(', ')
+  if (members.length) throw conflict(`${id} has service accounts: ${names}. Delete them first.`)
 }
 
 /** Writes an audit entry for a change to a publisher or its members. */

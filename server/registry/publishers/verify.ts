@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { audit } from '../../accounts/audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { invalidInput, verificationUnavailable } from '../../errors.ts'
+import { insufficientPermissions, invalidInput, verificationUnavailable } from '../../errors.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { describeMissingRecord, firstCheckAfter, lookUpRecords, recordHost, recordValue } from './domain-check.ts'
 import { DomainCheck, Publisher, PublisherClaim } from './entity.ts'
@@ -15,12 +15,13 @@ export type DomainChallenge = { domain: string; host: string; value: string; exp
 /**
  * Starts claiming a domain as a publisher. Repeating an unexpired claim returns the same value and extends it by 24 hours, so that an existing TXT
  * record remains valid.
- * @throws ApiError InvalidInput for an invalid domain; Conflict if the publisher exists; RateLimitExceeded.
+ * @throws ApiError InsufficientPermissions for a service account; InvalidInput for an invalid domain; Conflict if the publisher exists; RateLimitExceeded.
  */
 export async function startVerification(
   { em, viewer, limits, now }: SignedInContext,
   { domain: given, displayName }: { domain: string; displayName: string },
 ): Promise<DomainChallenge> {
+  if (viewer.kind === 'service') throw insufficientPermissions('A service account cannot create a publisher. Claim the domain as a person.')
   const domain = parseDomain(given)
   await limits.use('domainVerification', viewer.id)
   if (await em.count(Publisher, { id: domain })) throw idTaken(domain)

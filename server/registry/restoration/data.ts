@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { keptRules } from '../trusted-publishing/kept.ts'
 import { documentKinds, dependencyKinds, visibilities } from '../packages/entity.ts'
 
 // What is kept of deleted packages and versions, as JSON. Times are ISO 8601, so that the rows can be moved to another kind of database. Scores,
@@ -19,6 +20,8 @@ export const packageData = z.object({
   isDiscontinued: z.boolean(),
   replacedBy: z.string().nullable(),
   isUnlisted: z.boolean(),
+  allowsManualPublishing: z.boolean().default(true),
+  trustedPublishers: keptRules.default([]),
   advisoriesUpdated: moment.nullable(),
   publisherId: z.string().nullable(),
   uploaderIds: z.array(z.string()),
@@ -38,6 +41,8 @@ export const versionData = z.object({
   archiveCrc32c: z.string(),
   pubspec: z.string(),
   license: z.string().nullable(),
+  /** The job that published the version, as it is stored. */
+  provenance: z.string().nullable().default(null),
   documents: z.array(z.object({ kind: z.enum(documentKinds), path: z.string(), content: z.string() })),
   dependencies: z.array(
     z.object({

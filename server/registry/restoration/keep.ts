@@ -4,6 +4,7 @@ import type { Viewer } from '../../platform/access/roles.ts'
 import { PackageDownloads, VersionDownloads } from '../downloads/entity.ts'
 import { PackageLike } from '../likes/entity.ts'
 import { Package, PackageDependency, PackageUploader, PackageVersion, VersionDocument } from '../packages/entity.ts'
+import { readProvenances, readRulesToKeep } from '../trusted-publishing/kept.ts'
 import { PackageWatch } from '../watching/entity.ts'
 import type { KeptPackage, KeptVersion } from './data.ts'
 import { DeletedPackage, DeletedPackageVersion } from './entity.ts'
@@ -62,6 +63,8 @@ async function packageRows(em: EntityManager, pkg: Package, wasPublic: boolean):
     isDiscontinued: pkg.isDiscontinued,
     replacedBy: pkg.replacedBy ?? null,
     isUnlisted: pkg.isUnlisted,
+    allowsManualPublishing: pkg.allowsManualPublishing,
+    trustedPublishers: await readRulesToKeep(em, pkg.id),
     advisoriesUpdated: pkg.advisoriesUpdated?.toISOString() ?? null,
     publisherId: pkg.publisher?.id ?? null,
     uploaderIds: uploaders.map(({ user }) => user.id),
@@ -82,6 +85,7 @@ async function versionRows(em: EntityManager, ids: readonly string[]): Promise<V
   const documents = Map.groupBy(await em.find(VersionDocument, ofThese), ({ version }) => version.id)
   const dependencies = Map.groupBy(await em.find(PackageDependency, ofThese), ({ version }) => version.id)
   const downloads = Map.groupBy(await em.find(VersionDownloads, ofThese), ({ version }) => version.id)
+  const provenances = await readProvenances(em, ids)
   return versions.map(({ id, version, archiveSha256, archiveBytes, ...row }) => {
     const data: KeptVersion = {
       createdAt: row.createdAt.toISOString(),
@@ -92,6 +96,7 @@ async function versionRows(em: EntityManager, ids: readonly string[]): Promise<V
       archiveCrc32c: row.archiveCrc32c,
       pubspec: row.pubspec,
       license: row.license ?? null,
+      provenance: provenances.get(id) ?? null,
       documents: (documents.get(id) ?? []).map(({ kind, path, content }) => ({ kind, path, content })),
       dependencies: (dependencies.get(id) ?? []).map(({ kind, name, constraint, hostedUrl, sdk }) => {
         return { kind, name, constraint, hostedUrl: hostedUrl ?? null, sdk: sdk ?? null }

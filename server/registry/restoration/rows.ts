@@ -7,6 +7,8 @@ import { PackageLike } from '../likes/entity.ts'
 import { skeletonOf } from '../names/service.ts'
 import { DeletedVersion, Package, PackageDependency, PackageUploader, PackageVersion, VersionDocument } from '../packages/entity.ts'
 import { updateLatestVersions } from '../packages/versions/service.ts'
+import { VersionProvenance } from '../trusted-publishing/entity.ts'
+import { restoreRules } from '../trusted-publishing/kept.ts'
 import { PackageWatch } from '../watching/entity.ts'
 import { type PackageData, packageData, versionData } from './data.ts'
 import { type DeletedPackage, DeletedPackageVersion } from './entity.ts'
@@ -26,9 +28,10 @@ export async function restorePackageRows(em: EntityManager, context: SignedInCon
   if (await em.count(Package, { name })) throw conflict(nameTaken(name))
   const { publisher = null, uploaders = [] } = (await loadOwners({ em }, deleted.id)) ?? {}
   const owners = uploaders.length > 0 || publisher ? uploaders.map(({ id }) => id) : [viewer.id]
-  const { isDiscontinued, replacedBy, isUnlisted, revision, latestVersion, createdAt } = data
+  const { isDiscontinued, replacedBy, isUnlisted, allowsManualPublishing, revision, latestVersion, createdAt } = data
   const advisoriesUpdated = (await hasAdvisories(em, name)) ? now() : data.advisoriesUpdated
-  const row = { isDiscontinued, replacedBy, isUnlisted, revision, latestVersion, createdAt, advisoriesUpdated, publisher }
+  const options = { isDiscontinued, replacedBy, isUnlisted, allowsManualPublishing }
+  const row = { ...options, revision, latestVersion, createdAt, advisoriesUpdated, publisher }
   const identity = { id: deleted.packageId, name, skeleton: skeletonOf(name) }
   const pkg = em.create(Package, { ...identity, ...row, description: '', visibility: 'private', updatedAt: now() })
   await em.flush()
@@ -36,6 +39,7 @@ export async function restorePackageRows(em: EntityManager, context: SignedInCon
     PackageUploader,
     owners.map((user) => ({ package: pkg.id, user })),
   )
+  await restoreRules(em, pkg.id, data.trustedPublishers)
   await restoreCounts(em, pkg, data)
   return pkg
 }
@@ -98,6 +102,10 @@ async function restoreBatch(em: EntityManager, { pkg, deleted }: Target, batch: 
   const downloads = rows.flatMap(({ versionId, kept }) =>
     kept.downloads.map(([day, number]) => ({ version: versionId, day, downloads: number })),
   )
+  const provenances = rows.flatMap(({ versionId, kept }) =>
+    kept.provenance === null ? [] : { version: versionId, details: kept.provenance },
+  )
+  if (provenances.length > 0) await em.insertMany(VersionProvenance, provenances)
   if (documents.length > 0) await em.insertMany(VersionDocument, documents)
   if (dependencies.length > 0) await em.insertMany(PackageDependency, dependencies)
   if (downloads.length > 0) await em.insertMany(VersionDownloads, downloads)

@@ -156,7 +156,7 @@ const beatsPerCheck = 4
  */
 export async function reserveSpace(em: EntityManager, context: SignedInContext, uploadId: string, bytes: number): Promise<string[]> {
   const now = context.now()
-  const uploads = await readRows(em, unfinishedOf, context.viewer.id)
+  const uploads = await readRows(em, context.viewer.isCiJob ? unfinishedOfJob : unfinishedOfUser, context.viewer.id)
   const [expired, live] = [uploads.filter((one) => isExpired(one, now)), uploads.filter((one) => !isExpired(one, now))]
   if (expired.length > 0) await em.nativeDelete(Upload, { id: { $in: expired.map(({ id }) => id) }, message: null })
   const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : reserved(one, now)) }))
@@ -166,7 +166,9 @@ export async function reserveSpace(em: EntityManager, context: SignedInContext, 
   return expired.flatMap(({ stagedAs }) => stagedAs ?? [])
 }
 
-const unfinishedOf = prepared((userId: string) => selectUploads(userId).where('message', 'is', null).orderBy('expires_at'))
+const unfinished = (owner: Parameters<typeof selectUploads>[0]) => selectUploads(owner).where('message', 'is', null).orderBy('expires_at')
+const unfinishedOfUser = prepared((id: string) => unfinished({ id }))
+const unfinishedOfJob = prepared((id: string) => unfinished({ id, isCiJob: true }))
 
 const isExpired = (upload: OwnUpload, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
 const staged = ({ stagedAs, bytes }: OwnUpload): number => (stagedAs === null ? 0 : (bytes ?? 0))

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../../platform/db/base.ts'
 import { User } from '../../accounts/users/entity.ts'
+import { CiJob } from '../trusted-publishing/entity.ts'
 import type { InferKyselyDB } from '@mikro-orm/sql'
 
 /** An upload of an archive: created, then received, then finished with a result message that can be returned again. */
@@ -10,7 +11,9 @@ export const Upload = defineEntity({
   extends: Base,
   indexes: [{ name: 'uploads_pending', properties: ['user', 'expiresAt'], where: 'message is null' }],
   properties: {
-    user: () => p.manyToOne(User).deleteRule('cascade').index(),
+    /** The user or the job of a CI system that started the upload. */
+    user: () => p.manyToOne(User).nullable().deleteRule('cascade').index(),
+    ciJob: () => p.manyToOne(CiJob).nullable().deleteRule('cascade').index(),
     expiresAt: p.datetime(3).index(),
     /** Name of the staged bytes. Each attempt uses a new name, so that no attempt changes the bytes that another one is checking. */
     stagedAs: p.uuid().nullable(),

@@ -2,12 +2,14 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Readable } from 'node:stream'
 import { formerAddresses } from '../packages/hosting.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
+import { requirePackage } from '../../platform/access/narrowed.ts'
 import type { StoredBytes } from '../../platform/blobs/store.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../../errors.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { confusionWarning } from '../names/service.ts'
+import { PackageVersion } from '../packages/entity.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
 import { ownUpload, unknownUpload } from './service.ts'
@@ -24,7 +26,10 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
   const { id, message, stagedAs, sha256, bytes, crc32c } = await ownUpload(context, uploadId)
   if (sha256 == null || stagedAs == null || bytes == null || crc32c == null)
     throw invalidInput('The archive has not been uploaded. Send it to the URL of the upload, then finish.', 'upload_id')
-  if (message != null) return { message, sha256 }
+  if (message != null) {
+    await requireCoveredResult(context, sha256)
+    return { message, sha256 }
+  }
   try {
     const published = await publishUpload(context, { id, stagedAs, sha256, bytes, crc32c })
     metrics?.countUpload('published')
@@ -37,6 +42,13 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
     else if (await isGone(context, id)) throw unknownUpload()
     throw error
   }
+}
+
+/** Rejects the result of an upload that another credential of the same user finished, if this one does not cover the package. */
+async function requireCoveredResult(context: SignedInContext, sha256: string): Promise<void> {
+  if (!context.credential.narrowing?.covers) return
+  const version = await context.em.findOne(PackageVersion, { archiveSha256: sha256 }, { populate: ['package'] })
+  if (version) requirePackage(context, 'publish', version.package.name)
 }
 
 /** The hosted URL of the mirror, if there is one. */
@@ -53,6 +65,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const cached = caches.uploads.get(stagedAs)
   caches.uploads.delete(stagedAs)
   const inspected = await inspectPackage(cached ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })), rules)
+  requirePackage(context, 'publish', inspected.pubspec.name)
   const submission = { ...inspected, archive }
   const newName = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)

@@ -5,6 +5,7 @@ import { idOf } from '../../platform/db/base.ts'
 import { equalSecrets, hmac, type Keys, validKeys } from '../../platform/http/keys.ts'
 import type { Credential } from '../../platform/access/roles.ts'
 import type { Services } from '../../services.ts'
+import { findCiJob } from '../trusted-publishing/identify.ts'
 import { unknownUpload } from './service.ts'
 
 /**
@@ -30,7 +31,9 @@ export async function identifyByUploadKey(services: Services, request: FastifyRe
   const [uploadId, signer] = [idOf(givenId), signerOf(key)]
   if (!uploadId || !signer || !validKeys(services.keys).some((valid) => equalSecrets(key, uploadKey(valid, uploadId, signer))))
     throw unknownUpload()
-  const identity = await identityById(services.database.reads, signer, services.now())
+  const identity =
+    (await identityById(services.database.reads, signer, services.config, services.now())) ??
+    (signer.kind === 'token' ? await findCiJob(services, signer.id) : null)
   if (!identity) throw unauthenticated({ request, config: services.config }, false)
   return { ...identity, credential: { ...identity.credential, uploadId } }
 }

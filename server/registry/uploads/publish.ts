@@ -14,6 +14,7 @@ import { lockVisibility } from '../packages/visibility.ts'
 import { DeletedVersion, Package } from '../packages/entity.ts'
 import { licenseOf } from '../archive/license.ts'
 import { canPublish } from '../packages/policy.ts'
+import { admitCiJob, grantPublish, recordPublish, requireManualPublishing } from '../trusted-publishing/provenance.ts'
 import { advancePackage, findTarget, type Submission, type Target, writePackage, writeVersion } from './version-rows.ts'
 
 /**
@@ -25,8 +26,10 @@ import { advancePackage, findTarget, type Submission, type Target, writePackage,
 export async function admit(context: SignedInContext, submission: Submission): Promise<NewName | null> {
   const { em, database } = context
   const target = await findTarget((query, ...given) => database.reads.get(query, ...given), submission.pubspec)
+  if (context.viewer.isCiJob) await admitCiJob(context, submission.pubspec, target)
   if (!target) return admitNewName(context, submission)
-  if (await canPublish(em, context, target)) {
+  if (context.viewer.isCiJob || (await canPublish(em, context, target))) {
+    if (!context.viewer.isCiJob) requireManualPublishing(target)
     isPublished(target, submission)
     return null
   }
@@ -76,8 +79,8 @@ async function publishWithin(
 ): Promise<void> {
   const { name } = submission.pubspec
   const existing = await lockTarget(em, submission)
-  if (existing && !(await canPublish(em, context, existing)))
-    throw newName ? conflict(`Someone else has just taken the package name ${name}.`) : notAnUploader(context, name)
+  const grant = context.viewer.isCiJob ? await grantPublish(em, context, submission.pubspec, existing) : null
+  if (existing && !grant) await requireRight(em, context, existing, newName !== null)
   if (!existing && !newName) {
     await rejectReserved(em, name)
     throw conflict(`The package ${name} was deleted a moment ago. Publish again.`)
@@ -86,8 +89,9 @@ async function publishWithin(
   if (existing && isPublished(existing, submission)) return
   if (!existing) await rejectDeleted(em, submission)
   const at = context.now()
-  const target = existing ?? (await writePackage(em, context, submission, at))
+  const target = existing ?? (await writePackage(em, context, submission, at, grant?.rule.publisherId ?? null))
   const versionId = await writeVersion(em, context, target.id, submission, at)
+  if (grant) await recordPublish(em, versionId, grant, { ...submission.pubspec, at })
   const isLatest = existing ? await advancePackage(em, existing, submission, at) : true
   // Check again after the insert: from here on, a concurrent deletion of a package with this name waits for this transaction.
   if (!existing) await rejectReserved(em, name)
@@ -97,6 +101,12 @@ async function publishWithin(
   else await (existing?.isPublic ? refreshIndex(em, context.config, target.id) : touchIndex(em, target.id, at))
   await recordEvents(em, eventsOf(context, submission, existing === null))
   await context.afterPackageChange(em, { kind: 'published', versionId, at }, context)
+}
+
+async function requireRight(em: EntityManager, context: SignedInContext, target: Target, isNewName: boolean): Promise<void> {
+  if (!(await canPublish(em, context, target)))
+    throw isNewName ? conflict(`Someone else has just taken the package name ${target.name}.`) : notAnUploader(context, target.name)
+  requireManualPublishing(target)
 }
 
 /** Locks the package until the end of the transaction and returns it, or null if it does not exist. */
@@ -110,7 +120,8 @@ function eventsOf({ viewer, ip }: SignedInContext, { pubspec }: Submission, isNe
   const { name, version } = pubspec
   const created = { kind: 'package.created', summary: `${viewer.displayName} created the package ${name}` } as const
   const published = { kind: 'package.version_published', summary: `${viewer.displayName} published ${name} ${version}`, version } as const
-  return [...(isNew ? [created] : []), published].map((event) => ({ ...event, actor: viewer, package: name, ip }))
+  const actor = viewer.isCiJob ? null : viewer
+  return [...(isNew ? [created] : []), published].map((event) => ({ ...event, actor, package: name, ip }))
 }
 
 const indexedOf = ({ pubspec, readme, license }: Submission) => ({

@@ -2,6 +2,7 @@ import type { EntityManager, FilterQuery } from '@mikro-orm/sql'
 import type { InferResult } from 'kysely'
 import { type ApiError, notFound, rateLimited } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
+import type { Viewer } from '../../platform/access/roles.ts'
 import { isSetUp } from '../../platform/access/setup-gate.ts'
 import { idOf, newId } from '../../platform/db/base.ts'
 import { db, prepared } from '../../platform/db/query.ts'
@@ -34,11 +35,13 @@ export async function createUpload(context: SignedInContext): Promise<NewUpload>
   const announce = async (em: EntityManager): Promise<NewUpload> => {
     await lockOwnUploads(em, context)
     const createdAt = now()
-    if ((await countPending(em, viewer.id, createdAt)) >= maxPending) {
-      replaced = await replaceOldest(em, { user: viewer.id, message: null, expiresAt: { $gt: createdAt } }, createdAt)
+    if ((await countPending(em, viewer, createdAt)) >= maxPending) {
+      const own = viewer.isCiJob ? { ciJob: viewer.id } : { user: viewer.id }
+      replaced = await replaceOldest(em, { ...own, message: null, expiresAt: { $gt: createdAt } }, createdAt)
     }
     const [id, expiresAt] = [newId(), new Date(createdAt.getTime() + lifetimeMs)]
-    await insertRows(em, 'uploads', [{ id, created_at: createdAt, user_id: viewer.id, expires_at: expiresAt }])
+    const owner = viewer.isCiJob ? { user_id: null, ci_job_id: viewer.id } : { user_id: viewer.id, ci_job_id: null }
+    await insertRows(em, 'uploads', [{ id, created_at: createdAt, ...owner, expires_at: expiresAt }])
     return { id, expiresAt }
   }
   const announcement = await withoutSync(() => context.em.fork().transactional(announce))
@@ -53,22 +56,23 @@ export async function createUpload(context: SignedInContext): Promise<NewUpload>
 export async function ownUpload({ database, viewer, credential, now }: SignedInContext, uploadId: string): Promise<OwnUpload> {
   const id = idOf(uploadId)
   const { uploadId: only = id } = credential
-  const row = id && id === only ? await database.reads.get(uploadOf, viewer.id, id) : undefined
+  const row = id && id === only ? await database.reads.get(viewer.isCiJob ? uploadOfJob : uploadOfUser, viewer.id, id) : undefined
   // An upload key expires with the upload, even after the upload is finished.
   const mayExpire = row?.message === null || credential.uploadId !== undefined
   if (!row || (mayExpire && row.expiresAt <= now())) throw unknownUpload()
   return row
 }
 
-/** A query of the uploads of a user. */
-export const selectUploads = (userId: string) =>
+/** A query of the uploads of a user or a job. */
+export const selectUploads = ({ id, isCiJob }: Pick<Viewer, 'id' | 'isCiJob'>) =>
   db
     .selectFrom('uploads')
     .select(['id', 'expires_at as expiresAt', 'staged_as as stagedAs', 'sha256', 'bytes', 'crc32c', 'message'])
     .select(['receiving_as as receivingAs', 'receiving_until as receivingUntil', 'reserved_bytes as reservedBytes'])
-    .where('user_id', '=', userId)
+    .where(isCiJob ? 'ci_job_id' : 'user_id', '=', id)
 
-const uploadOf = prepared((userId: string, id: string) => selectUploads(userId).where('id', '=', id))
+const uploadOfUser = prepared((userId: string, id: string) => selectUploads({ id: userId }).where('id', '=', id))
+const uploadOfJob = prepared((jobId: string, id: string) => selectUploads({ id: jobId, isCiJob: true }).where('id', '=', id))
 
 export type OwnUpload = InferResult<ReturnType<typeof selectUploads>>[number]
 
@@ -81,24 +85,28 @@ export const isReceiving = ({ receivingAs, receivingUntil }: Pick<Upload, 'recei
  * needs no lock.
  */
 export async function lockOwnUploads(em: EntityManager, { viewer }: SignedInContext): Promise<void> {
-  await lockRows(em, db.selectFrom('users').select('id').where('id', '=', viewer.id).forNoKeyUpdate())
+  const owner = db.selectFrom(viewer.isCiJob ? 'ci_jobs' : 'users').select('id')
+  await lockRows(em, owner.where('id', '=', viewer.id).forNoKeyUpdate())
 }
 
 /** Returns the 404 error, identical for uploads that never existed, belong to another user, have expired or were replaced. */
 export const unknownUpload = () => notFound('This upload does not exist or has expired. Uploads expire after 10 minutes. Publish again.')
 
-async function countPending(em: EntityManager, userId: string, now: Date): Promise<number> {
-  return (await readRow(em, pendingOf, userId, now))?.total ?? 0
+async function countPending(em: EntityManager, { id, isCiJob }: Viewer, now: Date): Promise<number> {
+  return (await readRow(em, isCiJob ? pendingOfJob : pendingOfUser, id, now))?.total ?? 0
 }
 
-const pendingOf = prepared((userId: string, now: Date) =>
-  db
-    .selectFrom('uploads')
-    .select(({ fn }) => fn.countAll<number>().as('total'))
-    .where('user_id', '=', userId)
-    .where('message', 'is', null)
-    .where('expires_at', '>', now),
-)
+const countUploads = (owner: 'user_id' | 'ci_job_id') =>
+  prepared((id: string, now: Date) =>
+    db
+      .selectFrom('uploads')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where(owner, '=', id)
+      .where('message', 'is', null)
+      .where('expires_at', '>', now),
+  )
+const pendingOfUser = countUploads('user_id')
+const pendingOfJob = countUploads('ci_job_id')
 
 /** Deletes the oldest replaceable upload. @returns the name of its staged bytes, or null if it had none. */
 async function replaceOldest(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<string | null> {

@@ -15,8 +15,14 @@ import { skeletonOf } from '../names/service.ts'
 import { documentKinds } from '../packages/entity.ts'
 import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
 
-/** Inserts a package without versions, with the caller as its first uploader. */
-export async function writePackage(em: EntityManager, { viewer }: SignedInContext, { pubspec }: Submission, at: Date): Promise<Target> {
+/** Inserts a package without versions, with the caller as its first uploader, or for a job with a publisher as its owner. */
+export async function writePackage(
+  em: EntityManager,
+  { viewer }: SignedInContext,
+  { pubspec }: Submission,
+  at: Date,
+  publisherId: string | null,
+): Promise<Target> {
   const { name, version, description } = pubspec
   const id = newId()
   const latestPrerelease = isPrerelease(version) ? version : null
@@ -27,6 +33,7 @@ export async function writePackage(em: EntityManager, { viewer }: SignedInContex
     updated_at: at,
     name,
     skeleton: skeletonOf(name),
+    publisher_id: publisherId,
     revision: 1,
     description: description ?? '',
     latest_version: version,
@@ -37,9 +44,10 @@ export async function writePackage(em: EntityManager, { viewer }: SignedInContex
     is_unlisted: false,
   }
   await insertRows(em, 'packages', [row])
-  await insertRows(em, 'package_uploaders', [{ package_id: id, user_id: viewer.id }])
+  if (!viewer.isCiJob) await insertRows(em, 'package_uploaders', [{ package_id: id, user_id: viewer.id }])
   const pointers = { latestVersion: version, latestIsRetracted: false, latestPrerelease, advisoriesUpdated }
-  return { id, name, publisher: null, isPublic: false, ...pointers, publishedSha256: null, isDeleted: false }
+  const publisher = publisherId === null ? null : { id: publisherId }
+  return { id, name, publisher, isPublic: false, allowsManualPublishing: true, ...pointers, publishedSha256: null, isDeleted: false }
 }
 
 /** Inserts a version with its texts and dependencies. Returns the version's id. */
@@ -60,7 +68,7 @@ export async function writeVersion(
     version,
     sort_key: versionKey(version),
     is_prerelease: isPrerelease(version),
-    published_by_id: viewer.id,
+    published_by_id: viewer.isCiJob ? null : viewer.id,
     archive_sha256: archive.sha256,
     archive_bytes: archive.bytes,
     archive_crc32c: archive.crc32c,
@@ -128,6 +136,8 @@ export type Target = {
   name: string
   publisher: { id: string } | null
   isPublic: boolean
+  /** Whether people can publish, according to the package and its publisher. */
+  allowsManualPublishing: boolean
   latestVersion: string
   latestIsRetracted: boolean
   latestPrerelease: string | null
@@ -153,6 +163,7 @@ export async function findTarget(
     name,
     publisher: row.publisher_id === null ? null : { id: row.publisher_id },
     isPublic: row.visibility === 'public',
+    allowsManualPublishing: row.allows_manual_publishing && row.publisher_allows !== false,
     latestVersion: row.latest_version,
     latestIsRetracted: Boolean(row.latest_is_retracted),
     latestPrerelease: row.latest_prerelease,
@@ -165,7 +176,9 @@ export async function findTarget(
 function selectTarget(version: string, name: string) {
   return db
     .selectFrom('packages as p')
+    .leftJoin('publishers as o', 'o.id', 'p.publisher_id')
     .select(['p.id', 'p.publisher_id', 'p.visibility', 'p.latest_version', 'p.latest_prerelease', 'p.advisories_updated'])
+    .select(['p.allows_manual_publishing', 'o.allows_manual_publishing as publisher_allows'])
     .select(({ selectFrom, exists, not }) => [
       not(
         exists(

@@ -85,8 +85,8 @@ it('lists the limits of input fields', () => {
 it('lists the possible error statuses of an endpoint', () => {
   const of = (name: string) => operations.find((operation) => operation.name === name)
   const statuses = (name: string) => Object.keys(of(name)?.responses ?? {})
-  expect(statuses('get /api/v1/version')).toEqual(['200', '400', '500', '503', 'default'])
-  expect(statuses('get /api/packages/{pkg}/options')).toEqual(['200', '400', '401', '403', '404', '500', '503', 'default'])
+  expect(statuses('get /api/v1/version')).toEqual(['200', '400', '403', '500', '503', 'default'])
+  expect(statuses('get /api/packages/{pkg}/options')).toEqual(['200', '400', '401', '403', '404', '429', '500', '503', 'default'])
   expect(statuses('post /api/auth/login')).toEqual(
     expect.arrayContaining(['200', '400', '401', '403', '408', '409', '413', '415', '429', '500', '503']),
   )

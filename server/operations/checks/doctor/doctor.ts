@@ -1,13 +1,14 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Config, ConfigError, describeConfig, processEnvironment, readConfig } from '../../../platform/config/config.ts'
 import { misspeltVariables, weakSettings } from '../../../platform/config/warnings.ts'
+import { countVoidPasskeys } from '../../../accounts/factors/factors.ts'
 import { knownFaults } from '../../../registry/packages/listing/faults.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
 import { disagreements } from '../instances.ts'
 import { db } from '../../../platform/db/query.ts'
 import { forkReads } from '../../../platform/db/reads.ts'
-import { readRows } from '../../../platform/db/statements.ts'
+import { readRow, readRows } from '../../../platform/db/statements.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
 import { examineBackups, examineStore } from './store.ts'
 import { type Check, examine, failed, passed, warning, messageOf } from './check.ts'
@@ -46,8 +47,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...weakSettings(config).map(({ message }) => warning('configuration', message)),
       ...database.checks,
       ...store.checks,
-      ...(em ? await examine('archives', () => checkArchives(em)) : []),
-      ...(em ? await examine('jobs', () => checkJobs(em, config)) : []),
+      ...(em ? await examineRows(em, config) : []),
       ...(await examineBackups(config, em)),
       ...(em ? await examine('instances', () => checkInstances(config, em)) : []),
       ...address.checks,
@@ -68,6 +68,12 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
     await database.close()
   }
 }
+
+const examineRows = async (em: EntityManager, config: Config): Promise<Check[]> => [
+  ...(await examine('archives', () => checkArchives(em))),
+  ...(await examine('jobs', () => checkJobs(em, config))),
+  ...(await examine('passkeys', () => checkPasskeys(em, config))),
+]
 
 /** Checks that requests to SERVER_URL reach this server, and that TRUST_PROXY matches the proxy. */
 async function checkRouting(config: Config, em: EntityManager | null, { headers, version }: AddressFindings): Promise<Check[]> {
@@ -109,6 +115,13 @@ async function checkInstances(config: Config, em: EntityManager): Promise<Check[
   if (problems.length === 0) return [passed('instances', `Running instances: ${running}. Their settings match.`)]
   const advice = 'Use the same settings for all instances and for this command.'
   return problems.map((message) => warning('instances', message, advice))
+}
+
+/** Reports passkeys that became void because SERVER_URL changed, such as on a restored server. Returns nothing without such passkeys. */
+async function checkPasskeys(em: EntityManager, config: Config): Promise<Check[]> {
+  const total = (await readRow(em, countVoidPasskeys(config)))?.total ?? 0
+  const advice = 'Their owners sign in with a password and add new ones. For someone without another way to sign in: reset-password.'
+  return total > 0 ? [warning('passkeys', `Passkeys for another address than ${config.SERVER_URL}, which are void: ${total}.`, advice)] : []
 }
 
 /** Reports jobs that have failed permanently, with the number and the last failure per kind. Failed jobs do not affect the server itself. */

@@ -65,6 +65,7 @@ builder.mutationField('updatePackageOptions', (t) =>
         validate: replacement,
       }),
       isUnlisted: t.input.boolean({ description: 'Whether to exclude the package from search, lists and name completion.' }),
+      allowsManualPublishing: t.input.boolean({ description: 'Whether people can publish, in addition to jobs of trusted publishers.' }),
     },
     resolve: async (_root, { input }, context) => ({ package: await updatePackageOptions(context, input.package, input) }),
   }),

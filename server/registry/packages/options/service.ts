@@ -7,7 +7,7 @@ import { type Package, PackageVersion } from '../entity.ts'
 import { unknownVersion } from '../parameters.ts'
 import { updateLatestVersions } from '../versions/service.ts'
 
-type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
+type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted' | 'allowsManualPublishing'>
 
 /** Options to change. Omitted options keep their values. */
 export type OptionChanges = { [Name in keyof Options]?: Options[Name] | null | undefined }
@@ -34,8 +34,12 @@ export async function updatePackageOptions(context: SignedInContext, name: strin
   })
 }
 
-function optionsAfter(pkg: Package, { isDiscontinued, replacedBy, isUnlisted }: OptionChanges): Options {
-  const next = { isDiscontinued: isDiscontinued ?? pkg.isDiscontinued, isUnlisted: isUnlisted ?? pkg.isUnlisted }
+function optionsAfter(pkg: Package, { isDiscontinued, replacedBy, isUnlisted, allowsManualPublishing }: OptionChanges): Options {
+  const next = {
+    isDiscontinued: isDiscontinued ?? pkg.isDiscontinued,
+    isUnlisted: isUnlisted ?? pkg.isUnlisted,
+    allowsManualPublishing: allowsManualPublishing ?? pkg.allowsManualPublishing,
+  }
   if (replacedBy && !next.isDiscontinued)
     throw invalidInput('replacedBy: only a discontinued package can have a replacement. Set isDiscontinued as well.', 'replacedBy')
   if (replacedBy === pkg.name) throw invalidInput('replacedBy: a package cannot replace itself. Name another package.', 'replacedBy')
@@ -48,6 +52,8 @@ function describeChanges(before: Options, after: Options): string[] {
     after.isDiscontinued !== before.isDiscontinued && (after.isDiscontinued ? 'discontinued' : 'no longer discontinued'),
     (after.replacedBy ?? null) !== (before.replacedBy ?? null) && (after.replacedBy ? `replaced by ${after.replacedBy}` : 'no replacement'),
     after.isUnlisted !== before.isUnlisted && (after.isUnlisted ? 'unlisted' : 'listed again'),
+    after.allowsManualPublishing !== before.allowsManualPublishing &&
+      (after.allowsManualPublishing ? 'manual publishing allowed' : 'published by trusted publishers only'),
   ].filter((part) => part !== false)
 }
 

@@ -5,6 +5,7 @@ import type { SignedInContext } from '../../../platform/access/context.ts'
 import { conflict, invalidInput, notFound, insufficientPermissions } from '../../../errors.ts'
 import { User } from '../../../accounts/users/entity.ts'
 import { emailKey } from '../../../accounts/users/input.ts'
+import { hasAccepted } from '../../../accounts/users/policy.ts'
 import { limitLookups } from '../../../accounts/users/service.ts'
 import { allowedScopes, type Viewer } from '../../../platform/access/roles.ts'
 import { changePackage, unchanged } from '../change-package.ts'
@@ -91,9 +92,10 @@ async function personOf(em: EntityManager, email: string): Promise<User> {
 const unknownUser = (email: string) => notFound(`There is no user with the e-mail address ${email}. Ask an administrator to invite them.`)
 
 /** Throws Conflict unless the account can publish at present. Uploaders keep their rights if the account changes later. */
-function requireCanPublish({ displayName, isActive, passwordHash, role }: User): void {
+function requireCanPublish(user: User): void {
+  const { displayName, isActive, role } = user
   if (!isActive) throw conflict(`The account of ${displayName} is disabled. Ask an administrator to activate it first.`)
-  if (passwordHash === null) throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)
+  if (!hasAccepted(user)) throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)
   if (!allowedScopes(role).includes('write'))
     throw conflict(`${displayName} has the role ${role}, which cannot publish. Ask an administrator to make them a member first.`)
 }

@@ -1,0 +1,72 @@
+import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { Context } from '../../platform/access/context.ts'
+import { sha256 } from '../../platform/http/keys.ts'
+import { audit } from '../audit/service.ts'
+import { type Client, explainFailure, openClient, readKeys, RoundFailure } from './client.ts'
+import { UsedLogoutToken } from './entity.ts'
+import { endSessionsOf } from './identities.ts'
+import { findProvider, recordOutcome } from './providers.ts'
+
+/** A logout token that is not accepted. The message is for the provider. */
+export class LogoutRejected extends Error {}
+
+const event = 'http://schemas.openid.net/event/backchannel-logout'
+/** Signatures with public keys only: a client secret or public key must never verify a token. */
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+const maxAgeSeconds = 300
+const toleranceSeconds = 60
+const maxBytes = 16 * 1024
+
+/**
+ * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0).
+ * @throws LogoutRejected for an invalid or used token; RoundFailure if the keys of the provider cannot be read.
+ */
+export async function logOutByProvider(context: Context, name: string, token: unknown): Promise<void> {
+  const provider = await findProvider(context, name)
+  if (!provider) throw new LogoutRejected('There is no such provider.')
+  if (typeof token !== 'string' || token === '' || token.length > maxBytes)
+    throw new LogoutRejected('The parameter logout_token is missing or too long.')
+  const client = await openClient(context, provider).catch(async (error: unknown) => {
+    const failure = explainFailure(error, 'provider_failed')
+    await recordOutcome(context, name, failure.message)
+    throw failure
+  })
+  const issuer = client.serverMetadata().issuer
+  const claims = requireLogout(await verify(client, token, issuer, provider.clientId))
+  const { em, ip, now } = context
+  try {
+    await em.fork().transactional(async (inner) => {
+      const expiresAt = new Date(now().getTime() + 2 * maxAgeSeconds * 1000)
+      inner.create(UsedLogoutToken, { hash: sha256(`${issuer} ${claims.jti}`), expiresAt })
+      await inner.flush()
+      const ended = await endSessionsOf(inner, { issuer, ...claims.which })
+      const summary = `${provider.label} signed a user out of ${ended} ${ended === 1 ? 'session' : 'sessions'}`
+      if (ended > 0) audit(inner, { kind: 'session.revoked', actor: null, summary, ip })
+    })
+  } catch (error) {
+    throw error instanceof UniqueConstraintViolationException ? new LogoutRejected('The logout token was already used.') : error
+  }
+}
+
+async function verify(client: Client, token: string, issuer: string, audience: string): Promise<JWTPayload> {
+  try {
+    const keys = createLocalJWKSet(await readKeys(client))
+    const options = { issuer, audience, algorithms, clockTolerance: toleranceSeconds, maxTokenAge: maxAgeSeconds }
+    return (await jwtVerify(token, keys, options)).payload
+  } catch (error) {
+    if (error instanceof RoundFailure) throw error
+    if (error instanceof errors.JOSEError) throw new LogoutRejected(`The logout token is not valid: ${error.message}`)
+    throw new LogoutRejected('The logout token is not valid.')
+  }
+}
+
+/** Checks the claims that a logout token has, and an ID token does not have. */
+function requireLogout({ events, nonce, jti, sub, sid }: JWTPayload & { events?: unknown; sid?: unknown; nonce?: unknown }) {
+  const isLogout = typeof events === 'object' && events !== null && event in events
+  if (!isLogout || nonce !== undefined) throw new LogoutRejected('The token is not a logout token.')
+  if (typeof jti !== 'string' || jti === '') throw new LogoutRejected('The logout token has no jti.')
+  const which = { ...(typeof sub === 'string' && { subject: sub }), ...(typeof sid === 'string' && { sid }) }
+  if (Object.keys(which).length === 0) throw new LogoutRejected('The logout token names neither sub nor sid.')
+  return { jti, which }
+}

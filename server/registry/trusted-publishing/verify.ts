@@ -1,0 +1,122 @@
+import type { JSONWebKeySet } from 'jose'
+import { type ApiError, missingAuthentication, serviceUnavailable } from '../../errors.ts'
+import { db, prepared } from '../../platform/db/query.ts'
+import type { Services } from '../../services.ts'
+import type { IssuerPreset } from './entity.ts'
+import { areDue, areExpired, renewKeys } from './keys.ts'
+import { type Claims, claimText } from './presets.ts'
+
+/** A token whose signature, audience and times were checked. */
+export type VerifiedToken = { issuerId: string; issuerName: string; preset: IssuerPreset; claims: Claims; expiresAt: Date }
+
+/** Signature algorithms with a public key. Others would accept that key as a shared secret, or no signature at all. */
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+
+const toleranceMs = 60_000
+const maxLifetimeMs = 86_400_000
+
+type Verifier = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'state' | 'stopping'>
+
+/**
+ * Verifies the token of a job.
+ * @throws ApiError MissingAuthentication with the reason; ServiceUnavailable while the keys of the issuer are too old.
+ */
+export async function verifyToken(services: Verifier, token: string): Promise<VerifiedToken> {
+  const { database, config, now } = services
+  const iss = readIssuer(token)
+  const issuer = iss === null ? undefined : await database.reads.get(issuerOf, iss)
+  if (!issuer) throw rejected(`This server accepts no tokens of ${iss === null ? 'this form' : `the issuer ${shown(iss)}`}.`)
+  const claims = await verifySignature(services, token, {
+    id: issuer.id,
+    url: issuer.url,
+    keySet: issuer.key_set,
+    keysFetchedAt: issuer.keys_fetched_at,
+    keysTriedAt: issuer.keys_tried_at,
+  })
+  requireAudience(claims, config.SERVER_URL)
+  const expiresAt = requireTimes(claims, now())
+  return { issuerId: issuer.id, issuerName: issuer.name, preset: issuer.preset, claims, expiresAt }
+}
+
+const issuerOf = prepared((url: string) =>
+  db
+    .selectFrom('token_issuers')
+    .select(['id', 'name', 'url', 'preset', 'key_set', 'keys_fetched_at', 'keys_tried_at'])
+    .where('url', '=', url),
+)
+
+const rejected = (message: string): ApiError => missingAuthentication(message)
+
+/** Returns a value of a token for a message: one line of limited length. */
+export const shown = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 200)
+
+/** Returns the claim `iss` of a token before its signature is checked, or null. */
+function readIssuer(token: string): string | null {
+  try {
+    const { iss } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Claims
+    return typeof iss === 'string' ? iss : null
+  } catch {
+    return null
+  }
+}
+
+type Keys = Parameters<typeof renewKeys>[1]
+
+/** Checks the signature with the stored keys, and once more with new ones if the token names another key. Returns the claims. */
+async function verifySignature(services: Verifier, token: string, stored: Keys): Promise<Claims> {
+  const keys = areDue(stored, services.now()) ? await renewKeys(services, stored) : stored
+  if (areExpired(keys, services.now()))
+    throw serviceUnavailable(`The keys of the issuer ${stored.url} could not be fetched since ${keys.keysFetchedAt.toISOString()}.`, 60)
+  try {
+    return await readSigned(token, keys.keySet)
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_JWKS_NO_MATCHING_KEY') throw explain(error)
+    const renewed = await renewKeys(services, keys)
+    return readSigned(token, renewed.keySet).catch((again: unknown) => {
+      throw explain(again)
+    })
+  }
+}
+
+async function readSigned(token: string, keySet: string): Promise<Claims> {
+  // Loaded on demand, because most servers have no issuers.
+  const { compactVerify, createLocalJWKSet } = await import('jose')
+  const { payload } = await compactVerify(token, createLocalJWKSet(JSON.parse(keySet) as JSONWebKeySet), { algorithms })
+  return JSON.parse(Buffer.from(payload).toString()) as Claims
+}
+
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? ''
+
+function explain(error: unknown): unknown {
+  const code = codeOf(error)
+  if (code === 'ERR_JOSE_ALG_NOT_ALLOWED') return rejected(`The token is not signed with one of ${algorithms.join(', ')}.`)
+  if (code === 'ERR_JWKS_NO_MATCHING_KEY') return rejected('The token is signed with a key that its issuer does not publish.')
+  if (code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS') return rejected('The token does not name the key that it is signed with (kid).')
+  const isInvalid = code.startsWith('ERR_J') || [SyntaxError, TypeError, DOMException].some((kind) => error instanceof kind)
+  return isInvalid ? rejected('The signature of the token is invalid.') : error
+}
+
+/** Requires exactly this server as the audience: a token for several servers could be used by each of them at the others. */
+function requireAudience({ aud }: Claims, serverUrl: string): void {
+  const audiences = (Array.isArray(aud) ? aud : [aud]).map((one: unknown) => (typeof one === 'string' ? one : 'nothing'))
+  if (audiences.length !== 1 || audiences[0] !== serverUrl)
+    throw rejected(`The token is for ${shown(audiences.join(' and '))}. Request one for the audience ${serverUrl} only.`)
+}
+
+/** Checks the times of a token and returns when it expires. */
+function requireTimes(claims: Claims, now: Date): Date {
+  const [exp, iat, nbf] = [timeOf(claims, 'exp'), timeOf(claims, 'iat'), timeOf(claims, 'nbf')]
+  if (exp === null || iat === null) throw rejected('The token does not state when it was issued and when it expires (iat and exp).')
+  if (exp.getTime() + toleranceMs <= now.getTime())
+    throw rejected(`The token expired at ${exp.toISOString()}. Request a new one in the job.`)
+  const start = Math.max(iat.getTime(), nbf?.getTime() ?? 0)
+  if (start - toleranceMs > now.getTime())
+    throw rejected(`The token is valid from ${new Date(start).toISOString()} only. Check the clocks.`)
+  if (exp.getTime() - iat.getTime() > maxLifetimeMs) throw rejected('The token is valid for more than 24 hours.')
+  return new Date(exp.getTime() + toleranceMs)
+}
+
+function timeOf(claims: Claims, name: string): Date | null {
+  const seconds = typeof claims[name] === 'number' ? Number(claimText(claims, name)) : Number.NaN
+  return Number.isFinite(seconds) && Math.abs(seconds) < 1e11 ? new Date(seconds * 1000) : null
+}
