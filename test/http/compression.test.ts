@@ -90,16 +90,30 @@ it('marks every field that returns a secret', () => {
   const secret = fields.filter(({ extensions }) => extensions.secret).map(({ place }) => place)
   expect(secret.toSorted()).toEqual([
     'AnswerAuthorizationPayload.redirectUrl',
+    'ConfirmTotpPayload.recoveryCodes',
     'CreateInvitePayload.inviteUrl',
+    'CreateServiceAccountTokenPayload.secret',
     'CreateTokenPayload.secret',
     'CreateUploadPayload.url',
     'CreateUserPayload.generatedPassword',
     'CreateUserPayload.inviteUrl',
+    'DeviceAuthorization.userCode',
+    'LogoutPayload.endSessionUrl',
+    'ProviderRedirectPayload.redirectUrl',
+    'RecoveryCodesPayload.recoveryCodes',
     'ResetPasswordPayload.generatedPassword',
+    'RotateTokenPayload.secret',
+    'StartTotpPayload.qrCode',
+    'StartTotpPayload.secret',
+    'StartTotpPayload.uri',
+    'TestOidcProviderPayload.redirectUrl',
     'VerifySetupCodePayload.setupToken',
   ])
   const telling = fields.filter(
-    ({ name, given }) => /secret|password|token|code|inviteUrl/i.test(name) && name !== 'tokenCommand' && /^(String|URL|ID)!?$/.test(given),
+    ({ name, given }) =>
+      /secret|password|token|code|inviteUrl/i.test(name) &&
+      !['tokenCommand', 'deletedTokenIssuerId'].includes(name) &&
+      /^(String|URL|ID)!?$/.test(given),
   )
   expect(telling.map(({ place }) => place).filter((place) => !secret.includes(place))).toEqual([])
 })

@@ -59,7 +59,10 @@ builder.mutationField('denyAuthorization', (t) =>
 const DeviceAuthorizationRef = builder.objectRef<WaitingDevice>('DeviceAuthorization').implement({
   description: 'A request for a token from a device without a browser (RFC 8628).',
   fields: (t) => ({
-    userCode: t.exposeString('userCode', { description: 'The code that the device shows, such as `BCDF-GHJK`.' }),
+    userCode: t.exposeString('userCode', {
+      extensions: { secret: true },
+      description: 'The code that the device shows, such as `BCDF-GHJK`.',
+    }),
     scopes: t.expose('scopes', { type: [TokenScope], description: 'Requested scopes, limited to those of your role.' }),
     clientIp: t.exposeString('clientIp', { description: 'Address that the request came from.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was requested.' }),
