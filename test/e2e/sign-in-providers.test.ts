@@ -47,6 +47,8 @@ describe('sign-in through a provider', () => {
     await acme(page).click()
     await page.getByRole('heading', { name: 'Profile' }).waitFor()
     expect(await page.getByLabel('E-mail address').inputValue()).toBe(member.email)
+    // A sign-in that the provider may have completed without asking is no proof.
+    await startSession(page, app.url, member.email)
     await page.goto('/settings/security')
     await page.getByRole('button', { name: 'Unlink Acme account' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Unlink' }).click()
