@@ -47,7 +47,7 @@ describe('sign-in through a provider', () => {
     await acme(page).click()
     await page.getByRole('heading', { name: 'Profile' }).waitFor()
     expect(await page.getByLabel('E-mail address').inputValue()).toBe(member.email)
-    // A sign-in that the provider may have completed without asking is no proof.
+    // A sign-in that the provider may have completed without asking does not count as proof.
     await startSession(page, app.url, member.email)
     await page.goto('/settings/security')
     await page.getByRole('button', { name: 'Unlink Acme account' }).click()
