@@ -15,7 +15,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql'
 import { type ApiError, insufficientPermissions } from '../../errors.ts'
-import { splitArchiveName } from '../pub/package-name.ts'
+import { packageOfArchive } from '../pub/package-name.ts'
 import type { Credential, Narrowing, TokenAction } from './roles.ts'
 
 // Everything that a narrowed credential may do. What is not listed here is rejected: before the body of a request is read, and before a resolver runs.
@@ -143,7 +143,7 @@ export function requireNarrowedRoute(narrowing: Narrowing, { method, routeOption
   requireRule(
     narrowing,
     routes.get(method === 'HEAD' ? 'GET' : method)?.get(path),
-    () => pkg ?? name ?? splitArchiveName(file ?? archive ?? '')?.name,
+    () => pkg ?? name ?? packageOfArchive(file ?? archive ?? ''),
   )
 }
 

@@ -55,3 +55,6 @@ export function splitArchiveName(file: string): { name: string; version: string 
   const [, name = '', version = ''] = /^(\w+)-(.+)\.tar\.gz$/.exec(file) ?? []
   return isUpstreamName(name) && parseVersion(version) ? { name, version } : null
 }
+
+/** Returns the name in `<name>-<version>.tar.gz` without checking the version, which is cheaper than `splitArchiveName`. */
+export const packageOfArchive = (file: string): string => file.slice(0, Math.max(file.indexOf('-'), 0))
