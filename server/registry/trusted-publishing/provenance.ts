@@ -102,10 +102,16 @@ export async function recordPublish(
   await changeRows(em, db.updateTable('trusted_publishers').set(use).where('id', '=', rule.id))
 }
 
-/** Rejects publishing by a person where only jobs may. @throws ApiError InsufficientPermissions */
-export function requireManualPublishing({ name, allowsManualPublishing }: { name: string; allowsManualPublishing: boolean }): void {
-  if (!allowsManualPublishing)
+type Manual = { name: string; publisher: { id: string } | null; manualBan: 'package' | 'publisher' | null }
+
+/** Rejects publishing by a person where only jobs may. Names the switch and who can change it. @throws ApiError InsufficientPermissions */
+export function requireManualPublishing({ name, publisher, manualBan }: Manual): void {
+  if (manualBan === 'package')
     throw insufficientPermissions(
-      `${name} can be published by its trusted publishers only. Its administrators can allow manual publishing again.`,
+      `Manual publishing of ${name} is switched off: only CI jobs of its trusted publishers can publish it. Its administrators can switch it on again, in the Admin tab of the package.`,
+    )
+  if (manualBan === 'publisher')
+    throw insufficientPermissions(
+      `Manual publishing of ${name} is switched off with that of all packages of the publisher ${publisher?.id}: only CI jobs of trusted publishers can publish them. Admins of ${publisher?.id} can switch it on again, on its page Trusted publishing.`,
     )
 }
