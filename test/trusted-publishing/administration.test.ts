@@ -63,6 +63,9 @@ it('rejects rules that would allow any job, or that contradict themselves', asyn
   await using all = await trustedApp()
   const { member, tokenIssuerId } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const ownerInFull = 'repository: name the owner in full, such as acme/*. Anyone can register a name that matches'
+  const ownerClaims =
+    'repository: name a repository, or its owner by one of the claims repository, repository_id, repository_owner, repository_owner_id, sub.'
   const invalid: [rule: object, message: string][] = [
     [{}, 'repository: name a repository, or a claim that identifies the job.'],
     [{ repository: '*' }, 'repository: name a repository, or a claim that identifies the job.'],
@@ -70,6 +73,13 @@ it('rejects rules that would allow any job, or that contradict themselves', asyn
     [{ repository: 'acme/x', tagPattern: 'v*' }, 'tagPattern: must contain {{version}} once, such as v{{version}}.'],
     [{ repository: 'acme/x', tagPattern: '{{version}}-{{version}}' }, 'tagPattern: must contain {{version}} once, such as v{{version}}.'],
     [{ repository: 'acme/x', tagPattern: '{{tag}}{{version}}' }, 'tagPattern: may contain {{version}} and {{name}} only.'],
+    [{ repository: '*/acme_ui' }, `${ownerInFull} */acme_ui.`],
+    [{ repository: 'acme*' }, `${ownerInFull} acme*.`],
+    [{ repository: 'acm*/acme_ui' }, `${ownerInFull} acm*/acme_ui.`],
+    [{ repository: '\u0430cme/acme_ui' }, 'repository: must not contain “U+0430”.'],
+    [{ claims: [{ claim: 'ref', pattern: 'refs/heads/main' }] }, ownerClaims],
+    [{ claims: [{ claim: 'sub', pattern: 'repo:*' }] }, ownerClaims],
+    [{ claims: [{ claim: 'repository_owner', pattern: 'ac*' }] }, ownerClaims],
     [{ repository: 'a\nb' }, 'repository: must not contain control characters'],
     [{ repository: 'a'.repeat(256) }, 'repository: must be at most 255 characters long'],
     [{ repository: 'acme/x', events: ['push,pull'] }, 'events.0: must be names of events, such as push'],
