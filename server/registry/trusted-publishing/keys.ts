@@ -61,7 +61,7 @@ async function fetchJson({ config }: Fetcher, url: string, signal: AbortSignal):
       headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'Snug' },
       mayRedirect: (_from, to) => isSecure(to),
     })
-    const content = await orTemporary(url, () => readText(answer)).finally(() => answer.destroy())
+    const content = await orTemporary(url, () => readText(url, answer)).finally(() => answer.destroy())
     return JSON.parse(content)
   } catch (error) {
     throw explain(url, error, signal)
@@ -80,8 +80,9 @@ function explain(url: string, error: unknown, signal: AbortSignal): unknown {
 /** Whether a URL has this host, and this port, or without one the port 80 or 443. */
 const isAt = (url: URL, entry: string): boolean => [url.host, url.port === '' ? url.hostname : null].includes(entry)
 
-async function readText(answer: IncomingMessage): Promise<string> {
-  if (answer.statusCode !== 200) throw new NotFetched(`status ${answer.statusCode}`, { isTemporary: true })
+async function readText(url: string, answer: IncomingMessage): Promise<string> {
+  if (answer.statusCode !== 200)
+    throw new NotFetched(`${url.slice(0, 200)} answers with the status ${answer.statusCode}`, { isTemporary: true })
   return (await readContent(answer, maxBytes)).toString()
 }
 
