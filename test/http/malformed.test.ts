@@ -30,6 +30,16 @@ it('logs a line for each request that is not valid HTTP', async () => {
   ])
 })
 
+it('refuses headers that are too large, such as a token of 20 kB', async () => {
+  await using app = await testApp()
+  const answer = await sendRaw(
+    await app.listen(),
+    `GET /api/packages/acme HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${'e'.repeat(20_000)}\r\n\r\n`,
+  )
+  expect(answer).toMatch(/^HTTP\/1\.1 431 /)
+  expect(answer).toContain('{"error":{"code":"InvalidInput","message":"The request headers are too large."}}')
+})
+
 it.each(['/api/api/packages/acme', '/api/pakcages/acme', '/graphq'])(
   'names the address of the registry for the unknown path %s',
   async (path) => {

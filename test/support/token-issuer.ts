@@ -46,7 +46,7 @@ export class TokenIssuer implements AsyncDisposable {
     if (!key) throw new Error('The issuer has no key')
     const seconds = Math.floor(server.services.now().getTime() / 1000)
     const times = { iat: seconds, nbf: seconds, exp: seconds + 300 }
-    const payload = { iss: this.url(path), aud: server.config.SERVER_URL, jti: `${++this.tokens}`, ...times, ...claims }
+    const payload = { iss: this.url(path), aud: server.config.SERVER_URL, sub: 'job', jti: `${++this.tokens}`, ...times, ...claims }
     return new SignJWT(payload).setProtectedHeader({ alg: key.jwk.alg ?? '', kid: key.kid, typ: 'JWT' }).sign(key.sign)
   }
   /** Number of tokens that were issued. */

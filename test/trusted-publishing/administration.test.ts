@@ -63,6 +63,9 @@ it('rejects rules that would allow any job, or that contradict themselves', asyn
   await using all = await trustedApp()
   const { member, tokenIssuerId } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const ownerInFull = 'repository: name the owner in full, such as acme/*. Anyone can register a name that matches'
+  const ownerClaims =
+    'repository: name a repository, or its owner by one of the claims repository, repository_id, repository_owner, repository_owner_id, sub.'
   const invalid: [rule: object, message: string][] = [
     [{}, 'repository: name a repository, or a claim that identifies the job.'],
     [{ repository: '*' }, 'repository: name a repository, or a claim that identifies the job.'],
@@ -70,6 +73,13 @@ it('rejects rules that would allow any job, or that contradict themselves', asyn
     [{ repository: 'acme/x', tagPattern: 'v*' }, 'tagPattern: must contain {{version}} once, such as v{{version}}.'],
     [{ repository: 'acme/x', tagPattern: '{{version}}-{{version}}' }, 'tagPattern: must contain {{version}} once, such as v{{version}}.'],
     [{ repository: 'acme/x', tagPattern: '{{tag}}{{version}}' }, 'tagPattern: may contain {{version}} and {{name}} only.'],
+    [{ repository: '*/acme_ui' }, `${ownerInFull} */acme_ui.`],
+    [{ repository: 'acme*' }, `${ownerInFull} acme*.`],
+    [{ repository: 'acm*/acme_ui' }, `${ownerInFull} acm*/acme_ui.`],
+    [{ repository: '\u0430cme/acme_ui' }, 'repository: must not contain “U+0430”.'],
+    [{ claims: [{ claim: 'ref', pattern: 'refs/heads/main' }] }, ownerClaims],
+    [{ claims: [{ claim: 'sub', pattern: 'repo:*' }] }, ownerClaims],
+    [{ claims: [{ claim: 'repository_owner', pattern: 'ac*' }] }, ownerClaims],
     [{ repository: 'a\nb' }, 'repository: must not contain control characters'],
     [{ repository: 'a'.repeat(256) }, 'repository: must be at most 255 characters long'],
     [{ repository: 'acme/x', events: ['push,pull'] }, 'events.0: must be names of events, such as push'],
@@ -117,10 +127,16 @@ it('rejects people where manual publishing is switched off, administrators inclu
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
   await addRule({ repository: 'acme/acme_ui' })
   const manual = async (version: string, actor = member) => publishArchive(actor, await packageArchive({ name: 'acme_ui', version }))
-  const message = 'acme_ui can be published by its trusted publishers only. Its administrators can allow manual publishing again.'
+  const message =
+    'Manual publishing of acme_ui is switched off: only CI jobs of its trusted publishers can publish it. Its administrators can switch it on again, in the Admin tab of the package.'
+  const rights = async (actor = member) => (await actor.get('/api/packages/acme_ui/permissions')).body as object
+  expect(await rights()).toEqual({ canPublish: true, canAdminister: true })
   expect((await member.put('/api/packages/acme_ui/options', { allowsManualPublishing: false })).status).toBe(200)
   for (const actor of [member, admin, await member.session()])
-    expect(await manual('1.0.0', actor)).toMatchObject({ status: 403, body: { error: { message } } })
+    expect([await manual('1.0.0', actor), await rights(actor)]).toMatchObject([
+      { status: 403, body: { error: { message } } },
+      { canPublish: false, canAdminister: true },
+    ])
   expect((await manual('1.0.0', await job())).status).toBe(200)
   await admin.put('/api/packages/acme_ui/options', { allowsManualPublishing: true })
   expect((await manual('1.0.1')).status).toBe(200)
@@ -131,7 +147,10 @@ it('rejects people where manual publishing is switched off, administrators inclu
     'mutation { updatePublisher(input: { publisherId: "UHVibGlzaGVyOmFjbWU=", allowsManualPublishing: false }) { publisher { allowsManualPublishing } } }',
   )
   expect(change.body.data.updatePublisher.publisher).toEqual({ allowsManualPublishing: false })
-  expect((await manual('1.0.2')).body.error.message).toBe(message)
+  expect((await manual('1.0.2')).body.error.message).toBe(
+    'Manual publishing of acme_ui is switched off with that of all packages of the publisher acme: only CI jobs of trusted publishers can publish them. Admins of acme can switch it on again, on its page Trusted publishing.',
+  )
+  expect(await rights()).toEqual({ canPublish: false, canAdminister: true })
   expect((await manual('1.0.2', await job())).status).toBe(200)
   await member.put('/api/publishers/acme', { allowsManualPublishing: true })
   expect((await manual('1.0.3')).status).toBe(200)

@@ -187,7 +187,7 @@ it('adds no issuer whose keys cannot be fetched, and none in this network unless
   const failed = await add(issuer.url('away'))
   expect([failed.status, failed.body.error.message]).toEqual([
     400,
-    `issuerUrl: the keys of ${issuer.url('away')} could not be fetched: status 500`,
+    `issuerUrl: the keys of ${issuer.url('away')} could not be fetched: ${issuer.url('away')}/jwks answers with the status 500`,
   ])
   issuer.answerKeys = null
   expect(await add(issuer.url())).toMatchObject({ status: 409, body: { error: { message: `The issuer ${issuer.url()} already exists.` } } })

@@ -24,9 +24,6 @@ const presets: [preset: string, claims: object, rule: object, provenance: object
       namespace_path: 'acme/mobile',
       project_id: '20',
       project_path: 'acme/mobile/acme_ui',
-      user_id: '1',
-      user_login: 'sample-user',
-      pipeline_id: '574',
       pipeline_source: 'push',
       job_id: '302',
       ref: 'v1.0.0',
@@ -37,7 +34,6 @@ const presets: [preset: string, claims: object, rule: object, provenance: object
       sha: '714a629c0b401fdce83e847fc9589983fc6f46bc',
       runner_environment: 'gitlab-hosted',
       ci_config_ref_uri: 'gitlab.example.com/acme/mobile/acme_ui//.gitlab-ci.yml@refs/tags/v1.0.0',
-      project_visibility: 'private',
     },
     { repository: 'acme/mobile/acme_ui', environment: 'production', workflow: '.gitlab-ci.yml', events: ['push'] },
     { repository: 'acme/mobile/acme_ui', repositoryId: '20', runId: '302', environment: 'production', workflow: '.gitlab-ci.yml' },
@@ -231,8 +227,13 @@ it('requires a ref in rules of CI systems that do not distinguish pull requests,
   const archive = await packageArchive({ name: 'acme_ui', version: '1.0.0' })
   for (const [preset, claim, refs] of foreignRefs) {
     const tokenIssuerId = await addIssuer(preset, preset)
-    const claims = presets.find(([name]) => name === preset)?.[1] as Record<string, unknown>
-    const rule = { tokenIssuerId, repository: preset === 'bitbucket' ? bitbucketUuid : '*acme*' }
+    const [, claims, { repository }] = presets.find(([name]) => name === preset) as [
+      string,
+      Record<string, unknown>,
+      { repository: string },
+      object,
+    ]
+    const rule = { tokenIssuerId, repository }
     const add = (more: object) => member.post('/api/packages/acme_ui/trusted-publishers', { ...rule, ...more })
     const wrong = [
       {},
@@ -259,6 +260,29 @@ it('requires a ref in rules of CI systems that do not distinguish pull requests,
       await member.delete(`/api/trusted-publishers/${added.body.id}`)
     }
   }
+})
+
+it('requires no tag of CI systems whose tokens name none, and accepts an environment of Bitbucket in its place', async () => {
+  await using all = await trustedApp()
+  const { member, addIssuer } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const [bitbucket, google] = [await addIssuer('bitbucket', 'bitbucket'), await addIssuer('google', 'google')]
+  const add = async (rule: object) => {
+    const { status, body } = await member.post('/api/packages/acme_ui/trusted-publishers', rule)
+    return [status, body.error?.message ?? null] as const
+  }
+  const noTag = 'tagPattern: tokens of GitHub Actions do not name tags, so a tag cannot be required.'
+  const ofGoogle = { tokenIssuerId: google, repository: '*@acme.iam.gserviceaccount.com' }
+  expect(await add({ ...ofGoogle, tagPattern: 'v{{version}}' })).toEqual([400, noTag])
+  expect(await add(ofGoogle)).toEqual([201, null])
+  expect(await add({ ...ofGoogle, repository: 'release@*' })).toEqual([400, expect.stringContaining('name the owner in full')])
+  const ofBitbucket = { tokenIssuerId: bitbucket, repository: bitbucketUuid }
+  expect(await add({ ...ofBitbucket, tagPattern: 'v{{version}}' })).toEqual([400, noTag])
+  expect(await add(ofBitbucket)).toEqual([
+    400,
+    'environment: tokens of this CI system do not say which jobs pull requests start. Name an environment, a claim branchName.',
+  ])
+  expect(await add({ ...ofBitbucket, environment: bitbucketUuid })).toEqual([201, null])
 })
 
 it.each([

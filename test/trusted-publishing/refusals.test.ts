@@ -24,7 +24,7 @@ const refused: [name: string, rule: object, claims: object, sentence: string][] 
     'a token without a ref',
     {},
     { ref: undefined },
-    'This job runs on an unknown ref. acme_ui can be published from tags v{{version}} only.',
+    'The token of this job has no claim ref. acme_ui can be published from tags v{{version}} only.',
   ],
   [
     'a tag of another form',
@@ -68,6 +68,12 @@ const refused: [name: string, rule: object, claims: object, sentence: string][] 
     { events: ['pull_request_target'] },
     { event_name: 'pull_request_target' },
     'This job was started by pull_request_target. Such jobs can neither read nor publish packages.',
+  ],
+  [
+    'workflow_run',
+    {},
+    { event_name: 'workflow_run' },
+    'This job was started by workflow_run, also after workflows of pull requests. Such jobs cannot publish.',
   ],
   [
     'another event',

@@ -51,7 +51,7 @@ it('allows jobs of a read-only rule to read, but not to publish', async () => {
   expect((await actor.get('/api/packages/acme_ui')).status).toBe(200)
   expect((await actor.get('/api/archives/acme_ui-0.9.0.tar.gz')).status).toBe(200)
   expect((await actor.get('/api/packages/versions/new')).body.error.message).toBe(
-    'This credential does not allow the action "publish", only: read.',
+    'This credential does not allow the action "publish", only: read. All trusted publishers that match this job are read-only.',
   )
   const elsewhere = await (await job(app)).get('/api/packages/acme_ui')
   expect(elsewhere.body.error.message).toBe('This job runs in no environment. Packages can be read from the environment ci only.')

@@ -44,7 +44,14 @@ it('refuses tokens with another or no signature', async () => {
   const stranger = await generateKeyPair('RS256')
   const own = await generateKeyPair('RS256', { extractable: true })
   const withOwnKey = new SignJWT(claims)
-    .setProtectedHeader({ alg: 'RS256', kid: 'x', jwk: await exportJWK(own.publicKey), jku: issuer.url('evil') })
+    .setProtectedHeader({
+      alg: 'RS256',
+      kid: 'x',
+      jwk: await exportJWK(own.publicKey),
+      jku: issuer.url('evil'),
+      x5u: issuer.url('evil'),
+      x5c: ['MIIB'],
+    })
     .sign(own.privateKey)
   const notAllowed = /^The token is not signed with one of RS256,/
   const invalid = 'The signature of the token is invalid.'
@@ -106,6 +113,8 @@ it('requires this server as the only audience, and times that are valid now', as
     ],
     ['more than a day', { exp: seconds + 86_401 }, 'The token is valid for more than 24 hours.'],
     ['a day', { exp: seconds + 86_400 }, ''],
+    ['no subject', { sub: undefined }, 'The token does not name its subject (sub).'],
+    ['an empty subject', { sub: '' }, 'The token does not name its subject (sub).'],
     ['no expiry', { exp: undefined }, 'The token does not state when it was issued and when it expires (iat and exp).'],
     ['no time of issue', { iat: undefined }, 'The token does not state when it was issued and when it expires (iat and exp).'],
     ['an endless expiry', { exp: 1e300 }, 'The token does not state when it was issued and when it expires (iat and exp).'],
@@ -113,6 +122,21 @@ it('requires this server as the only audience, and times that are valid now', as
   for (const [name, claims, sentence] of cases) {
     const { status, body } = await (await job(claims)).get(listing)
     expect([name, status, body.error?.message ?? '']).toEqual([name, sentence === '' ? 200 : 401, sentence])
+  }
+})
+
+it('refuses a token if its issuer publishes two keys with the same name', async () => {
+  await using all = await readable()
+  const { issuer, job, admin, tokenIssuerId } = all
+  const [first, second] = [await issuer.addKey(), await issuer.addKey()]
+  second.jwk.kid = second.kid = first.kid
+  await admin.post(`/api/token-issuers/${tokenIssuerId}/refresh`, {})
+  for (const key of [first, second]) {
+    const { status, body } = await (await job({}, { key })).get(listing)
+    expect([status, body.error.message]).toEqual([
+      401,
+      `The issuer publishes several keys with the name ${first.kid}, which the token is signed with.`,
+    ])
   }
 })
 

@@ -85,7 +85,11 @@ export const presets: Record<TokenIssuerPreset, Preset> = {
       placeholder: '{5d1f2c0a-…}',
       help: 'With its braces, as in Repository settings, OpenID Connect.',
     },
-    environment: { label: 'Environment UUID', placeholder: '{0b9c4e1d-…}' },
+    environment: {
+      label: 'Environment UUID',
+      placeholder: '{0b9c4e1d-…}',
+      help: 'Tokens of Bitbucket never name tags. To publish, name an environment to which only the release branch deploys.',
+    },
     hasTags: false,
   },
   GOOGLE: {

@@ -16,7 +16,7 @@ import {
 import { useMutation, useQuery } from '../graphql.ts'
 
 /** What a rule belongs to: a package, or a publisher with all its packages. */
-export type RuleOwner = { package: string } | { publisherId: string; slug: string }
+export type RuleOwner = { package: string } | { publisherId: string }
 
 /** Returns the rules of a package, or null if the viewer may not see them, and the CI systems of the server. */
 export function usePackageRules(name: MaybeRefOrGetter<string>) {

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import * as oidc from 'openid-client'
-import type { IncomingMessage } from 'node:http'
 import type { Services } from '../../services.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
+import { NotFetched, orTemporary, readContent, requestUrl } from '../../platform/outbound/request.ts'
 import type { Provider } from './providers.ts'
 
 /** Codes of failed rounds, which the sign-in page receives as `error`. */
@@ -83,24 +82,13 @@ function fetchThrough({ config, stopping }: Network, issuer: URL): oidc.CustomFe
       body: body == null ? undefined : String(body as URLSearchParams),
       maxRedirects: 0,
     })
-    const bytes = await orTemporary(url, () => readAll(answer))
+    const bytes = await orTemporary(url, () => readContent(answer, maxBytes))
     const type = answer.headers['content-type']
     const challenge = answer.headers['www-authenticate']
     const kept = { ...(type !== undefined && { 'content-type': type }), ...(challenge !== undefined && { 'www-authenticate': challenge }) }
     const status = answer.statusCode ?? 502
     return new Response(status === 204 || status === 304 ? null : new Uint8Array(bytes), { status, headers: kept })
   }
-}
-
-async function readAll(answer: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxBytes) throw new NotFetched(`the response is larger than ${maxBytes} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 /** Checks that the callback belongs to what the round expects, exchanges the code, and verifies the ID token with the keys of the provider. */

@@ -1,7 +1,7 @@
-import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
+import type { JWTPayload } from 'jose'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Context } from '../../platform/access/context.ts'
-import { sha256 } from '../../platform/http/keys.ts'
+import { loadJose, publicKeyAlgorithms, sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
 import { type Client, explainFailure, openClient, readKeys, RoundFailure } from './client.ts'
 import { UsedLogoutToken } from './entity.ts'
@@ -12,8 +12,6 @@ import { findProvider, recordOutcome } from './providers.ts'
 export class LogoutRejected extends Error {}
 
 const event = 'http://schemas.openid.net/event/backchannel-logout'
-/** Signatures with public keys only: a client secret or public key must never verify a token. */
-const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const maxAgeSeconds = 300
 const toleranceSeconds = 60
 const maxBytes = 16 * 1024
@@ -50,9 +48,10 @@ export async function logOutByProvider(context: Context, name: string, token: un
 }
 
 async function verify(client: Client, token: string, issuer: string, audience: string): Promise<JWTPayload> {
+  const { createLocalJWKSet, errors, jwtVerify } = await loadJose()
   try {
     const keys = createLocalJWKSet(await readKeys(client))
-    const options = { issuer, audience, algorithms, clockTolerance: toleranceSeconds, maxTokenAge: maxAgeSeconds }
+    const options = { issuer, audience, algorithms: publicKeyAlgorithms, clockTolerance: toleranceSeconds, maxTokenAge: maxAgeSeconds }
     return (await jwtVerify(token, keys, options)).payload
   } catch (error) {
     if (error instanceof RoundFailure) throw error

@@ -215,8 +215,10 @@ function requireCovered({ covers, explain }: Narrowing, action: TokenAction, nam
     throw insufficientPermissions(explain?.(action, name) ?? `This credential does not allow to ${action} the package ${name}.`)
 }
 
-const lacksAction = ({ actions }: Narrowing, action: TokenAction): ApiError =>
-  insufficientPermissions(`This credential does not allow the action "${action}", only: ${[...actions].join(', ')}.`)
+const lacksAction = ({ actions, hint }: Narrowing, action: TokenAction): ApiError =>
+  insufficientPermissions(
+    `This credential does not allow the action "${action}", only: ${[...actions].join(', ')}.${hint === undefined ? '' : ` ${hint}`}`,
+  )
 
 const notListed = ({ actions }: Narrowing): ApiError =>
   insufficientPermissions(`This credential is limited to the actions ${[...actions].join(', ')}. They do not include this request.`)

@@ -89,6 +89,8 @@ export type Narrowing = {
   covers: ((action: TokenAction, name: string) => boolean) | null
   /** Returns why a package is not covered, as a sentence for the caller. */
   explain?: (action: TokenAction, name: string) => string
+  /** Why an action is missing, as a sentence for the caller. */
+  hint?: string
 }
 
 /** A caller with the permissions of the credential. */

@@ -32,5 +32,11 @@ export const randomText = (bytes = 32): string => randomBytes(bytes).toString('b
 export const equalSecrets = (given: string, expected: string): boolean =>
   timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', expected, 'buffer'))
 
+/** Loads the library for signed tokens on demand, because most servers accept none. */
+export const loadJose = () => import('jose')
+
+/** Signature algorithms with a public key. Others would accept that key, or a client secret, as a shared secret, or no signature at all. */
+export const publicKeyAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+
 /** Derives a single-purpose key from a secret. */
 export const derive = (secret: string, purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `snug ${purpose}`, 32))

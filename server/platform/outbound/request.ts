@@ -71,6 +71,24 @@ export async function orTemporary<Result>(target: string, work: () => Promise<Re
   }
 }
 
+/**
+ * Reads the content of a response. `received` is called for every chunk and can yield to other work.
+ * @throws NotFetched if it has more than `maxBytes` bytes.
+ */
+export async function readContent(answer: IncomingMessage, maxBytes: number, received?: (bytes: number) => Promise<void>): Promise<Buffer> {
+  const tooLarge = () => new NotFetched(`the document has more than ${maxBytes} bytes`)
+  if (Number(answer.headers['content-length'] ?? 0) > maxBytes) throw tooLarge()
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw tooLarge()
+    chunks.push(chunk)
+    await received?.(chunk.length)
+  }
+  return Buffer.concat(chunks)
+}
+
 function checkedUrl(text: string): URL {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol)) throw new NotFetched('the URL is not http or https')

@@ -14,7 +14,7 @@ import { headBytes, imageTypeOf, maxImageBytes } from '../files/content.ts'
 import { isShowable } from '../files/dimensions.ts'
 import { safeSvg } from '../files/svg/service.ts'
 import { type Guard, publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
+import { NotFetched, orTemporary, readContent, requestUrl } from '../../platform/outbound/request.ts'
 
 declare module '../../services.ts' {
   interface State {
@@ -112,18 +112,8 @@ async function contentOf(answer: IncomingMessage): Promise<Buffer> {
   const status = answer.statusCode ?? 0
   if (status !== 200) throw new NotFetched(`status ${status}`, { isTemporary: status === 429 || status >= 500, status })
   if ((answer.headers['content-encoding'] ?? 'identity') !== 'identity') throw new NotFetched('the content is encoded')
-  if (Number(answer.headers['content-length'] ?? 0) > maxImageBytes) throw tooLarge()
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > maxImageBytes) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
+  return readContent(answer, maxImageBytes)
 }
-
-const tooLarge = () => new NotFetched(`more than ${maxImageBytes} bytes`)
 
 /** Returns an image that is safe to show. @throws NotFetched for other content. */
 async function checkImage(caller: Caller, content: Buffer): Promise<Image> {

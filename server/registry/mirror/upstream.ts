@@ -4,7 +4,7 @@ import { gunzip } from 'node:zlib'
 import { unpackedBytes } from '../../platform/http/caching/compression.ts'
 import { ownTurn } from '../../platform/http/turn-end.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, requestUrl, watchPace } from '../../platform/outbound/request.ts'
+import { NotFetched, orTemporary, readContent, requestUrl, watchPace } from '../../platform/outbound/request.ts'
 import type { MirrorServices } from './entries.ts'
 import { accessRejected, countRequest, heedPause, logAnswer, logOutage, requireNoPause } from './health.ts'
 
@@ -184,22 +184,17 @@ const knownArchiveHosts = ({ hostname }: URL): string[] => (hostname === 'pub.de
 async function contentOf(answer: IncomingMessage, limit: number, received: (bytes: number) => void): Promise<Buffer> {
   const encoding = answer.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') throw new NotFetched(`the content has the encoding ${encoding}`)
-  const tooLarge = () => new NotFetched(`the document has more than ${limit} bytes`)
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    received(chunk.length)
-    if (bytes > limit) throw tooLarge()
-    chunks.push(chunk)
-    await ownTurn()
-  }
-  const body = Buffer.concat(chunks)
+  const body = await readContent(answer, limit, (bytes) => {
+    received(bytes)
+    return ownTurn()
+  })
   if (encoding === 'identity') return body
   // The last bytes usually state the size. Content in one chunk need not be copied.
   const chunkSize = Math.max(16 * 1024, Math.min(unpackedBytes(body), limit) + 1)
   return unzip(body, { maxOutputLength: limit, chunkSize }).catch((error: unknown) => {
-    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge() : error
+    throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
+      ? new NotFetched(`the document has more than ${limit} bytes`)
+      : error
   })
 }
 

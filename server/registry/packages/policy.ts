@@ -47,9 +47,20 @@ type Owned = { id: string; publisher?: { id: string } | null | undefined }
 /** A permission check: resolves to true if the actor may perform the action on the package. */
 export type PackageRule = (em: EntityManager, actor: Actor, pkg: Owned) => Promise<boolean>
 
-/** Uploaders, all members of the owning publisher and server admins can publish versions. */
-export const canPublish: PackageRule = async (em, actor, pkg) =>
+/** Uploaders, all members of the owning publisher and server admins can publish versions, where manual publishing is allowed. */
+export const hasPublishRight: PackageRule = async (em, actor, pkg) =>
   mayWrite(actor) && (isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInPublisher(em, actor, pkg)) !== null)
+
+/** Allows publishing a version now: with the right to publish, unless the package or its publisher leaves publishing to CI jobs. */
+export const canPublish = async (em: EntityManager, actor: Actor, pkg: Owned & ManualSwitch): Promise<boolean> =>
+  (await hasPublishRight(em, actor, pkg)) &&
+  findManualBan(pkg, pkg.publisher ? ((await loadAllowsManual({ em }, pkg.publisher.id)) ?? true) : true) === null
+
+type ManualSwitch = Pick<Package, 'allowsManualPublishing'>
+
+/** Returns whose switch leaves publishing to CI jobs; null if people can publish. */
+export const findManualBan = ({ allowsManualPublishing }: ManualSwitch, publisherAllows: boolean): 'package' | 'publisher' | null =>
+  !allowsManualPublishing ? 'package' : !publisherAllows ? 'publisher' : null
 
 /** Whether an uploader or a member of the owning publisher can use that right: the account is active, and its role allows publishing. */
 export const canUsePublishRight = ({ isActive, role }: { isActive: boolean; role: Role }): boolean =>
@@ -117,6 +128,12 @@ const isUploader: PackageRule = async (em, { viewer }, { id }) => (await loadIsU
 /** Returns the user's role in the owning publisher; null if the user is not a member or no publisher owns the package. */
 const roleInPublisher = async (em: EntityManager, { viewer }: Actor, { publisher }: Owned): Promise<PublisherRole | null> =>
   publisher ? roleIn(em, viewer, publisher) : null
+
+/** Looks up whether publishers allow manual publishing. */
+const loadAllowsManual = batched(async (em, ids) => {
+  const rows = await readRows(em, db.selectFrom('publishers').select(['id', 'allows_manual_publishing']).where('id', 'in', ids))
+  return new Map(rows.map((row) => [row.id, row.allows_manual_publishing]))
+})
 
 /** Looks up uploaders by `<package id> <user id>`. Batched, so that a list of packages needs one query. */
 const loadIsUploader = batched(async (em, keys) => {

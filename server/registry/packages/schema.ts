@@ -66,7 +66,7 @@ builder.objectFields(PackageRef, (t) => ({
   }),
   viewerCanPublish: t.boolean({
     ...ofPublicPackage,
-    description: 'Whether you can publish versions of the package.',
+    description: 'Whether you can publish versions of the package. False if it or its publisher leaves publishing to CI jobs.',
     resolve: (pkg, _args, context) => viewerCan(context, canPublish, pkg),
   }),
   viewerCanAdminister: t.boolean({

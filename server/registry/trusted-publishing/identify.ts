@@ -2,13 +2,14 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { InferResult } from 'kysely'
 import { ApiError, insufficientPermissions, missingAuthentication } from '../../errors.ts'
 import type { Identity } from '../../platform/access/authenticate.ts'
+import type { Narrowing } from '../../platform/access/roles.ts'
 import type { Services } from '../../services.ts'
 import { newId } from '../../platform/db/base.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { addressKey, countFailures } from '../../platform/http/limits.ts'
 import { changeRows, lockRows, readRow, readRows } from '../../platform/db/statements.ts'
-import { type Job, jobOf, type Problem, readProblem, type Rule } from './rules.ts'
-import { shown, type VerifiedToken, verifyToken } from './verify.ts'
+import { type Job, jobOf, type Problem, readProblem, type Rule, spelledOut } from './rules.ts'
+import { type VerifiedToken, verifyToken } from './verify.ts'
 
 const jobs = db
   .selectFrom('ci_jobs as j')
@@ -82,11 +83,17 @@ function buildIdentity(row: JobRow): Identity {
       scopes: mayPublish ? ['read', 'write'] : ['read'],
       expiresAt: row.expires_at,
       // A rule can allow new names, so the package is checked when an upload is finished.
-      narrowing: { actions: new Set(mayPublish ? ['read', 'publish'] : ['read']), covers: null },
+      narrowing: mayPublish ? { actions: new Set(['read', 'publish']), covers: null } : readOnly,
     },
     // The use of a job is recorded with its rules.
     lastUsedAt: endOfTime,
   }
+}
+
+const readOnly: Narrowing = {
+  actions: new Set(['read']),
+  covers: null,
+  hint: 'All trusted publishers that match this job are read-only.',
 }
 
 const endOfTime = new Date(8.64e15)
@@ -123,7 +130,7 @@ async function matchRules(services: Services, token: VerifiedToken, hash: string
 }
 
 /** Returns how a job is named for people, such as `acme/acme_ui (GitHub Actions)`. */
-export const nameJob = ({ issuerName, facts }: Job): string => `${shown(facts.repository ?? 'an unknown repository')} (${issuerName})`
+export const nameJob = ({ issuerName, facts }: Job): string => `${spelledOut(facts.repository ?? 'an unknown repository')} (${issuerName})`
 
 /** Returns the rules that allow a job to read, locked to its repository; without any, the reason of the rule that is closest to it. */
 async function evaluateRules(em: EntityManager, issuerId: string, job: Job): Promise<{ allowed: Rule[]; problem: Problem | null }> {

@@ -41,14 +41,14 @@ const issuerExists = (url: string) => conflict(`The issuer ${url} already exists
 
 /** Renames an issuer. @throws ApiError NotFound */
 export const updateIssuer = (context: SignedInContext, id: string, name: string): Promise<TokenIssuer> =>
-  changeIssuer(context, id, 'changed', `the CI system`, async (_em, issuer) => {
+  changeIssuer(context, id, 'changed', async (_em, issuer) => {
     issuer.name = name
     return issuer
   })
 
 /** Deletes an issuer with its rules and verified tokens. @throws ApiError NotFound */
 export const deleteIssuer = (context: SignedInContext, id: string): Promise<void> =>
-  changeIssuer(context, id, 'removed', 'the CI system', async (em, issuer) => void em.remove(issuer))
+  changeIssuer(context, id, 'removed', async (em, issuer) => void em.remove(issuer))
 
 /** Fetches the keys of an issuer now. @throws ApiError NotFound */
 export async function refreshIssuer(context: SignedInContext, id: string): Promise<TokenIssuer> {
@@ -62,14 +62,13 @@ function changeIssuer<Result>(
   context: SignedInContext,
   id: string,
   did: 'changed' | 'removed',
-  what: string,
   change: (em: EntityManager, issuer: TokenIssuer) => Promise<Result>,
 ): Promise<Result> {
   const { viewer, ip } = context
   return context.em.fork().transactional(async (em) => {
     const issuer = await lockIssuer(em, id)
     const result = await change(em, issuer)
-    const summary = `${viewer.displayName} ${did} ${what} ${issuer.name} (${issuer.url})`
+    const summary = `${viewer.displayName} ${did} the CI system ${issuer.name} (${issuer.url})`
     audit(em, { kind: `token_issuer.${did}`, actor: viewer, summary, ip })
     return result
   })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
+import { NotFetched, orTemporary, readContent, requestUrl } from '../../platform/outbound/request.ts'
 import type { Services } from '../../services.ts'
 
 type Fetcher = Pick<Services, 'config' | 'stopping'>
@@ -61,7 +61,8 @@ async function fetchJson({ config }: Fetcher, url: string, signal: AbortSignal):
       headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'Snug' },
       mayRedirect: (_from, to) => isSecure(to),
     })
-    return JSON.parse(await orTemporary(url, () => readBody(answer)).finally(() => answer.destroy()))
+    const content = await orTemporary(url, () => readText(url, answer)).finally(() => answer.destroy())
+    return JSON.parse(content)
   } catch (error) {
     throw explain(url, error, signal)
   }
@@ -79,16 +80,10 @@ function explain(url: string, error: unknown, signal: AbortSignal): unknown {
 /** Whether a URL has this host, and this port, or without one the port 80 or 443. */
 const isAt = (url: URL, entry: string): boolean => [url.host, url.port === '' ? url.hostname : null].includes(entry)
 
-async function readBody(answer: IncomingMessage): Promise<string> {
-  if (answer.statusCode !== 200) throw new NotFetched(`status ${answer.statusCode}`, { isTemporary: true })
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > maxBytes) throw new NotFetched(`the document has more than ${maxBytes} bytes`)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
+async function readText(url: string, answer: IncomingMessage): Promise<string> {
+  if (answer.statusCode !== 200)
+    throw new NotFetched(`${url.slice(0, 200)} answers with the status ${answer.statusCode}`, { isTemporary: true })
+  return (await readContent(answer, maxBytes)).toString()
 }
 
 /**

@@ -47,15 +47,55 @@ const noFacts: JobFacts = {
   runId: null,
 }
 
-/**
- * Claims about the ref of a job, of CI systems whose tokens do not say reliably that a pull request started it: the event is missing, is the same for
- * pushes, or is that of a parent pipeline.
- */
-export const refClaims: Partial<Record<IssuerPreset, readonly string[]>> = {
-  gitlab: ['ref', 'ref_path', 'ref_protected'],
-  buildkite: ['build_branch', 'build_tag'],
-  circleci: ['oidc.circleci.com/vcs-ref'],
-  bitbucket: ['branchName'],
+type PresetClaims = {
+  /** What names the repository, for messages. */
+  repository: string
+  /** Claims with the ref, of which tokens have at least one. Empty if tokens never name it. */
+  ref: readonly string[]
+  /** Whether the ref can be a tag. */
+  hasTags: boolean
+  /** Whether the event is missing, or the same for pushes and pull requests, or that of a parent pipeline. */
+  hidesPullRequests: boolean
+  /** Claims that identify the owner of a repository. Null if each organization has its own issuer. */
+  owner: readonly string[] | null
+}
+
+const likeGithub: PresetClaims = {
+  repository: 'repository',
+  ref: ['ref'],
+  hasTags: true,
+  hidesPullRequests: false,
+  owner: ['repository', 'repository_id', 'repository_owner', 'repository_owner_id', 'sub'],
+}
+
+/** What the tokens of CI systems contain. */
+export const presetClaims: Record<IssuerPreset, PresetClaims> = {
+  github: likeGithub,
+  forgejo: likeGithub,
+  gitlab: {
+    repository: 'project_path',
+    ref: ['ref', 'ref_path'],
+    hasTags: true,
+    hidesPullRequests: true,
+    owner: ['project_path', 'project_id', 'namespace_path', 'namespace_id', 'sub'],
+  },
+  buildkite: {
+    repository: 'pipeline_slug',
+    ref: ['build_branch', 'build_tag'],
+    hasTags: true,
+    hidesPullRequests: true,
+    owner: ['organization_slug', 'organization_id', 'pipeline_id', 'sub'],
+  },
+  circleci: {
+    repository: 'oidc.circleci.com/vcs-origin',
+    ref: ['oidc.circleci.com/vcs-ref'],
+    hasTags: true,
+    hidesPullRequests: true,
+    owner: null,
+  },
+  bitbucket: { repository: 'repositoryUuid', ref: ['branchName'], hasTags: false, hidesPullRequests: true, owner: null },
+  google: { repository: 'email that is verified', ref: [], hasTags: false, hidesPullRequests: false, owner: ['email', 'sub'] },
+  custom: { ...likeGithub, repository: 'repository or sub', owner: null },
 }
 
 type Read = (claim: string) => string | null

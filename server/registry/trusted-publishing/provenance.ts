@@ -26,14 +26,14 @@ export async function grantPublish(
   published: Published,
   owner: Owner | null,
 ): Promise<PublishGrant> {
-  const found = await findGrant(em, context, published, owner)
+  const found = await findGrant(em, context, published, owner, (rule, job, check) => lockToRepository(em, rule, job, check))
   if ('rule' in found) return found
   throw insufficientPermissions(found.message)
 }
 
-/** Checks a publish as `grantPublish` does, before the transaction, and records a rejection with its rule. */
+/** Checks a publish as `grantPublish` does, before the transaction and without locking the rule. Records a rejection with its rule. */
 export async function admitCiJob(context: SignedInContext, published: Published, owner: Owner | null): Promise<void> {
-  const found = await context.em.fork().transactional((em) => findGrant(em, context, published, owner))
+  const found = await findGrant(context.em, context, published, owner, (rule, job, check) => check(rule, job) ?? rule)
   if ('rule' in found) return
   if (found.ruleId !== '') await recordRejection(context, found)
   throw insufficientPermissions(found.message)
@@ -44,6 +44,7 @@ async function findGrant(
   { viewer }: SignedInContext,
   published: Published,
   owner: Owner | null,
+  evaluate: (rule: Rule, job: Job, check: (rule: Rule, job: Job) => Problem | null) => Promise<Rule | Problem> | Rule | Problem,
 ): Promise<PublishGrant | Problem> {
   const job = await readJob(em, viewer.id)
   if (!job) return { ruleId: '', rank: 0, message: 'The token of this job is no longer accepted.' }
@@ -60,7 +61,7 @@ async function findGrant(
   )
   const problems: Problem[] = []
   for (const rule of rows.map(toRule)) {
-    const granted = await lockToRepository(em, rule, job, (current) => publishProblem(current, job, published))
+    const granted = await evaluate(rule, job, (current) => publishProblem(current, job, published))
     if (!('message' in granted)) {
       const { issuerUrl, issuerName, facts, claims, preset } = job
       return { rule: granted, provenance: { ...facts, ...jobUrls(preset, issuerUrl, claims), issuerUrl, issuerName } }
@@ -102,10 +103,16 @@ export async function recordPublish(
   await changeRows(em, db.updateTable('trusted_publishers').set(use).where('id', '=', rule.id))
 }
 
-/** Rejects publishing by a person where only jobs may. @throws ApiError InsufficientPermissions */
-export function requireManualPublishing({ name, allowsManualPublishing }: { name: string; allowsManualPublishing: boolean }): void {
-  if (!allowsManualPublishing)
+type Manual = { name: string; publisher: { id: string } | null; manualBan: 'package' | 'publisher' | null }
+
+/** Rejects publishing by a person where only jobs may. Names the switch and who can change it. @throws ApiError InsufficientPermissions */
+export function requireManualPublishing({ name, publisher, manualBan }: Manual): void {
+  if (manualBan === 'package')
     throw insufficientPermissions(
-      `${name} can be published by its trusted publishers only. Its administrators can allow manual publishing again.`,
+      `Manual publishing of ${name} is switched off: only CI jobs of its trusted publishers can publish it. Its administrators can switch it on again, in the Admin tab of the package.`,
+    )
+  if (manualBan === 'publisher')
+    throw insufficientPermissions(
+      `Manual publishing of ${name} is switched off with that of all packages of the publisher ${publisher?.id}: only CI jobs of trusted publishers can publish them. Admins of ${publisher?.id} can switch it on again, on its page Trusted publishing.`,
     )
 }

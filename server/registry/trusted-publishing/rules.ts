@@ -1,6 +1,6 @@
 import { matchesPattern } from '../../platform/pub/package-name.ts'
 import type { IssuerPreset } from './entity.ts'
-import { type Claims, claimText, describeJob, type JobFacts } from './presets.ts'
+import { type Claims, claimText, describeJob, type JobFacts, presetClaims } from './presets.ts'
 import { shown } from './verify.ts'
 
 /** A rule as it is compared with a job. */
@@ -61,10 +61,18 @@ function firstProblem(checks: readonly Check[], rule: Rule, job: Job, subject: S
   return null
 }
 
-const checkRepository: Check = (rule, { facts: { repository } }, { what }) => {
+const checkRepository: Check = (rule, { preset, facts: { repository } }, { what }) => {
   if (rule.repository === null || (repository !== null && matchesPattern(rule.repository, repository))) return null
-  return `This job runs in ${repository === null ? 'no known repository' : shown(repository)}. ${what} from ${rule.repository} only.`
+  const job =
+    repository === null
+      ? `The token of this job has no claim ${presetClaims[preset].repository}.`
+      : `This job runs in ${spelledOut(repository)}.`
+  return `${job} ${what} from ${rule.repository} only.`
 }
+
+/** Returns the name of a repository for a message, in which letters that look like Latin ones are visible as what they are. */
+export const spelledOut = (name: string): string =>
+  shown(name).replace(/[^ -~]/gu, (letter) => `U+${letter.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`)
 
 /** Compares the ids with those of the first use: another repository can take the name of a deleted or renamed one. */
 const checkIds: Check = (rule, { facts: { repository, repositoryId, ownerId } }) => {
@@ -88,11 +96,13 @@ const checkClaims: Check = (rule, { claims }, { what }) => {
 const checkMayPublish: Check = ({ isReadOnly }, { facts: { repository } }, { published }) =>
   isReadOnly ? `Jobs of ${shown(repository ?? 'this repository')} can read packages, but not publish ${published?.name}.` : null
 
-const isUnsafe = (event: string): boolean => /^(?:pull_request|merge_request|external_pull_request)/.test(event)
-
-/** Rejects jobs that run code or input of people who cannot write to the repository. */
-const checkTrigger: Check = (_rule, { facts: { event } }) =>
-  event !== null && isUnsafe(event) ? `This job was started by ${shown(event)}. Jobs of pull requests cannot publish.` : null
+/** Rejects jobs that run code or input of people who cannot write to the repository. `workflow_run` also follows workflows of pull requests. */
+const checkTrigger: Check = (_rule, { facts: { event } }) => {
+  if (event === 'workflow_run')
+    return 'This job was started by workflow_run, also after workflows of pull requests. Such jobs cannot publish.'
+  const isPullRequest = event !== null && /^(?:pull_request|merge_request|external_pull_request)/.test(event)
+  return isPullRequest ? `This job was started by ${shown(event)}. Jobs of pull requests cannot publish.` : null
+}
 
 /** Rejects jobs that have the rights of the repository, but can run the code of a fork or the commands of the user who reran them. */
 const checkReadTrigger: Check = (_rule, { facts: { event } }) => {
@@ -135,7 +145,7 @@ const checkEvent: Check = (rule, { facts: { event } }, { what }) => {
   return `This job was started by ${event === null ? 'an unknown event' : shown(event)}. ${what} by jobs that ${rule.events.join(' or ')} starts only.`
 }
 
-function checkTag({ tagPattern }: Rule, { facts: { ref } }: Job, { what, published }: Subject): string | null {
+function checkTag({ tagPattern }: Rule, { preset, facts: { ref } }: Job, { what, published }: Subject): string | null {
   if (tagPattern === null || published === null) return null
   const { name, version } = published
   const named = tagPattern.replaceAll('{{name}}', name)
@@ -145,7 +155,9 @@ function checkTag({ tagPattern }: Rule, { facts: { ref } }: Job, { what, publish
   const tag = ref?.startsWith('refs/tags/') ? ref.slice('refs/tags/'.length) : null
   if (tag !== null && tag.length > before.length + after.length && tag.startsWith(before) && tag.endsWith(after))
     return `This job runs on the tag ${shown(tag)}. Version ${version} of ${name} can be published from the tag ${expected} only.`
-  return `This job runs on ${ref === null ? 'an unknown ref' : shown(ref)}. ${what} from tags ${tagPattern} only.`
+  const job =
+    ref === null ? `The token of this job has no claim ${presetClaims[preset].ref.join(' or ')}.` : `This job runs on ${shown(ref)}.`
+  return `${job} ${what} from tags ${tagPattern} only.`
 }
 
 const identityChecks = [checkRepository, checkIds, checkClaims]

@@ -15,7 +15,8 @@ import { lockPublisher } from '../publishers/service.ts'
 import { TokenIssuer, TrustedPublisher } from './entity.ts'
 import { forgetMatches, lockIssuer } from './issuers.ts'
 import { canAdministerRule } from './list.ts'
-import { refClaims } from './presets.ts'
+import { presetClaims } from './presets.ts'
+import { spelledOut } from './rules.ts'
 
 /** Maximum numbers of rules of a package or publisher, and of claims of a rule. */
 const maxRules = 20
@@ -56,7 +57,7 @@ export function addRule(context: SignedInContext, input: RuleInput & Owner): Pro
       createdBy: em.getReference(User, viewer.id),
       createdAt: now(),
     })
-    requireRef(rule)
+    requireFit(rule)
     record(em, context, rule, 'added')
     await em.flush()
     await forgetMatches(em, issuer.id)
@@ -75,7 +76,7 @@ export function updateRule(context: SignedInContext, id: string, input: RuleInpu
     const isOther = rule.issuer.id !== issuer.id || (rule.repository ?? null) !== columns.repository
     const before = rule.issuer.id
     em.assign(rule, { ...columns, issuer, ...(isOther && { lockedRepositoryId: null, lockedOwnerId: null }) })
-    requireRef(rule)
+    requireFit(rule)
     record(em, context, rule, 'changed')
     await em.flush()
     await forgetMatches(em, before)
@@ -170,17 +171,45 @@ function toColumns({ repository, workflow, environment, tagPattern, ...input }: 
   }
 }
 
-/** Requires a rule for publishing to name a ref if the tokens of its issuer do not say reliably what started a job. @throws ApiError InvalidInput */
-function requireRef({ issuer, isReadOnly, tagPattern, claims, events }: TrustedPublisher): void {
-  const names = refClaims[issuer.preset]
-  if (isReadOnly || tagPattern != null || !names) return
-  if (issuer.preset === 'gitlab' && events !== '' && !events.split(',').includes('parent_pipeline')) return
+/** Checks a rule against what the tokens of its issuer contain. @throws ApiError InvalidInput */
+function requireFit(rule: TrustedPublisher): void {
+  const { issuer, tagPattern, claims } = rule
   const patterns = JSON.parse(claims) as Record<string, string>
+  requireOwner(rule, patterns)
+  if (tagPattern != null && !presetClaims[issuer.preset].hasTags)
+    throw invalidInput(`tagPattern: tokens of ${issuer.name} do not name tags, so a tag cannot be required.`, 'tagPattern')
+  requireRef(rule, patterns)
+}
+
+/** Requires a rule to name whose jobs it allows, because anyone can register with most CI systems. */
+function requireOwner({ issuer: { preset }, repository }: TrustedPublisher, patterns: Record<string, string>): void {
+  const letter = preset === 'custom' ? undefined : /[^!-~]/u.exec(repository ?? '')?.[0]
+  if (letter !== undefined) throw invalidInput(`repository: must not contain “${spelledOut(letter)}”.`, 'repository')
+  const { owner } = presetClaims[preset]
+  if (owner === null) return
+  const namesOwner = (pattern: string) =>
+    !pattern.includes('*') || (preset === 'google' ? /@[^*]+$/ : /^[^*/]+\/|^[^*:]+:[^*:]+:/).test(pattern)
+  const name = repository?.replaceAll('*', '') ? repository : null
+  if (name !== null && !namesOwner(name))
+    throw invalidInput(`repository: name the owner in full, such as acme/*. Anyone can register a name that matches ${name}.`, 'repository')
+  if (name === null && !owner.some((claim) => patterns[claim] !== undefined && namesOwner(patterns[claim])))
+    throw invalidInput(`repository: name a repository, or its owner by one of the claims ${owner.join(', ')}.`, 'repository')
+}
+
+/** Requires a rule for publishing to name a ref if the tokens of its issuer do not say reliably what started a job. */
+function requireRef({ issuer: { preset }, ...rule }: TrustedPublisher, patterns: Record<string, string>): void {
+  const { ref, hasTags, hidesPullRequests } = presetClaims[preset]
+  if (rule.isReadOnly || rule.tagPattern != null || !hidesPullRequests) return
+  // Bitbucket can limit the deployments of an environment to a branch.
+  if (preset === 'bitbucket' && rule.environment != null) return
+  if (preset === 'gitlab' && rule.events !== '' && !rule.events.split(',').includes('parent_pipeline')) return
+  const names = preset === 'gitlab' ? [...ref, 'ref_protected'] : ref
   if (names.some((name) => (patterns[name] ?? '').replaceAll('*', '') !== '')) return
-  const other = issuer.preset === 'gitlab' ? ', or events without parent_pipeline' : ''
+  const field = hasTags ? 'tagPattern' : 'environment'
+  const other = preset === 'gitlab' ? ', or events without parent_pipeline' : ''
   throw invalidInput(
-    `tagPattern: tokens of this CI system do not say which jobs pull requests start. Name a tag, a claim ${names.join(' or ')}${other}.`,
-    'tagPattern',
+    `${field}: tokens of this CI system do not say which jobs pull requests start. Name ${hasTags ? 'a tag' : 'an environment'}, a claim ${names.join(' or ')}${other}.`,
+    field,
   )
 }
 

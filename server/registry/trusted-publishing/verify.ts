@@ -1,6 +1,7 @@
 import type { JSONWebKeySet } from 'jose'
 import { type ApiError, missingAuthentication, serviceUnavailable } from '../../errors.ts'
 import { db, prepared } from '../../platform/db/query.ts'
+import { loadJose, publicKeyAlgorithms } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
 import type { IssuerPreset } from './entity.ts'
 import { areDue, areExpired, renewKeys } from './keys.ts'
@@ -8,9 +9,6 @@ import { type Claims, claimText } from './presets.ts'
 
 /** A token whose signature, audience and times were checked. */
 export type VerifiedToken = { issuerId: string; issuerName: string; preset: IssuerPreset; claims: Claims; expiresAt: Date }
-
-/** Signature algorithms with a public key. Others would accept that key as a shared secret, or no signature at all. */
-const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
 const toleranceMs = 60_000
 const maxLifetimeMs = 86_400_000
@@ -23,7 +21,7 @@ type Verifier = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'state' |
  */
 export async function verifyToken(services: Verifier, token: string): Promise<VerifiedToken> {
   const { database, config, now } = services
-  const iss = readIssuer(token)
+  const iss = readUnverified(token, 'claims', 'iss')
   const issuer = iss === null ? undefined : await database.reads.get(issuerOf, iss)
   if (!issuer) throw rejected(`This server accepts no tokens of ${iss === null ? 'this form' : `the issuer ${shown(iss)}`}.`)
   const claims = await verifySignature(services, token, {
@@ -34,6 +32,7 @@ export async function verifyToken(services: Verifier, token: string): Promise<Ve
     keysTriedAt: issuer.keys_tried_at,
   })
   requireAudience(claims, config.SERVER_URL)
+  if (claimText(claims, 'sub') === null) throw rejected('The token does not name its subject (sub).')
   const expiresAt = requireTimes(claims, now())
   return { issuerId: issuer.id, issuerName: issuer.name, preset: issuer.preset, claims, expiresAt }
 }
@@ -50,11 +49,12 @@ const rejected = (message: string): ApiError => missingAuthentication(message)
 /** Returns a value of a token for a message: one line of limited length. */
 export const shown = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 200)
 
-/** Returns the claim `iss` of a token before its signature is checked, or null. */
-function readIssuer(token: string): string | null {
+/** Returns a member of the header or the claims of a token before its signature is checked; null if it is not a text. */
+function readUnverified(token: string, part: 'header' | 'claims', member: string): string | null {
   try {
-    const { iss } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Claims
-    return typeof iss === 'string' ? iss : null
+    const encoded = token.split('.')[part === 'header' ? 0 : 1] ?? ''
+    const value = (JSON.parse(Buffer.from(encoded, 'base64url').toString()) as Claims)[member]
+    return typeof value === 'string' ? value : null
   } catch {
     return null
   }
@@ -70,28 +70,35 @@ async function verifySignature(services: Verifier, token: string, stored: Keys):
   try {
     return await readSigned(token, keys.keySet)
   } catch (error) {
-    if (codeOf(error) !== 'ERR_JWKS_NO_MATCHING_KEY') throw explain(error)
+    if (codeOf(error) !== 'ERR_JWKS_NO_MATCHING_KEY') throw explain(token, error)
     const renewed = await renewKeys(services, keys)
     return readSigned(token, renewed.keySet).catch((again: unknown) => {
-      throw explain(again)
+      throw explain(token, again)
     })
   }
 }
 
 async function readSigned(token: string, keySet: string): Promise<Claims> {
-  // Loaded on demand, because most servers have no issuers.
-  const { compactVerify, createLocalJWKSet } = await import('jose')
-  const { payload } = await compactVerify(token, createLocalJWKSet(JSON.parse(keySet) as JSONWebKeySet), { algorithms })
+  const { compactVerify, createLocalJWKSet } = await loadJose()
+  const keys = createLocalJWKSet(JSON.parse(keySet) as JSONWebKeySet)
+  const { payload } = await compactVerify(token, keys, { algorithms: publicKeyAlgorithms })
   return JSON.parse(Buffer.from(payload).toString()) as Claims
 }
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? ''
 
-function explain(error: unknown): unknown {
+function explain(token: string, error: unknown): unknown {
   const code = codeOf(error)
-  if (code === 'ERR_JOSE_ALG_NOT_ALLOWED') return rejected(`The token is not signed with one of ${algorithms.join(', ')}.`)
+  if (code === 'ERR_JOSE_ALG_NOT_ALLOWED') return rejected(`The token is not signed with one of ${publicKeyAlgorithms.join(', ')}.`)
   if (code === 'ERR_JWKS_NO_MATCHING_KEY') return rejected('The token is signed with a key that its issuer does not publish.')
-  if (code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS') return rejected('The token does not name the key that it is signed with (kid).')
+  if (code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS') {
+    const kid = readUnverified(token, 'header', 'kid')
+    return rejected(
+      kid === null
+        ? 'The token does not name the key that it is signed with (kid).'
+        : `The issuer publishes several keys with the name ${shown(kid)}, which the token is signed with.`,
+    )
+  }
   const isInvalid = code.startsWith('ERR_J') || [SyntaxError, TypeError, DOMException].some((kind) => error instanceof kind)
   return isInvalid ? rejected('The signature of the token is invalid.') : error
 }

@@ -13,7 +13,7 @@ import { type Actor, adviceForAdmin } from '../../platform/access/roles.ts'
 import { lockVisibility } from '../packages/visibility.ts'
 import { DeletedVersion, Package } from '../packages/entity.ts'
 import { licenseOf } from '../archive/license.ts'
-import { canPublish } from '../packages/policy.ts'
+import { hasPublishRight } from '../packages/policy.ts'
 import { admitCiJob, grantPublish, recordPublish, requireManualPublishing } from '../trusted-publishing/provenance.ts'
 import { advancePackage, findTarget, type Submission, type Target, writePackage, writeVersion } from './version-rows.ts'
 
@@ -28,7 +28,7 @@ export async function admit(context: SignedInContext, submission: Submission): P
   const target = await findTarget((query, ...given) => database.reads.get(query, ...given), submission.pubspec)
   if (context.viewer.isCiJob) await admitCiJob(context, submission.pubspec, target)
   if (!target) return admitNewName(context, submission)
-  if (context.viewer.isCiJob || (await canPublish(em, context, target))) {
+  if (context.viewer.isCiJob || (await hasPublishRight(em, context, target))) {
     if (!context.viewer.isCiJob) requireManualPublishing(target)
     isPublished(target, submission)
     return null
@@ -104,7 +104,7 @@ async function publishWithin(
 }
 
 async function requireRight(em: EntityManager, context: SignedInContext, target: Target, isNewName: boolean): Promise<void> {
-  if (!(await canPublish(em, context, target)))
+  if (!(await hasPublishRight(em, context, target)))
     throw isNewName ? conflict(`Someone else has just taken the package name ${target.name}.`) : notAnUploader(context, target.name)
   requireManualPublishing(target)
 }

@@ -13,6 +13,7 @@ import type { InspectedPackage } from '../archive/inspect.ts'
 import { licenseOf } from '../archive/license.ts'
 import { skeletonOf } from '../names/service.ts'
 import { documentKinds } from '../packages/entity.ts'
+import { findManualBan } from '../packages/policy.ts'
 import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
 
 /** Inserts a package without versions, with the caller as its first uploader, or for a job with a publisher as its owner. */
@@ -47,7 +48,7 @@ export async function writePackage(
   if (!viewer.isCiJob) await insertRows(em, 'package_uploaders', [{ package_id: id, user_id: viewer.id }])
   const pointers = { latestVersion: version, latestIsRetracted: false, latestPrerelease, advisoriesUpdated }
   const publisher = publisherId === null ? null : { id: publisherId }
-  return { id, name, publisher, isPublic: false, allowsManualPublishing: true, ...pointers, publishedSha256: null, isDeleted: false }
+  return { id, name, publisher, isPublic: false, manualBan: null, ...pointers, publishedSha256: null, isDeleted: false }
 }
 
 /** Inserts a version with its texts and dependencies. Returns the version's id. */
@@ -136,8 +137,8 @@ export type Target = {
   name: string
   publisher: { id: string } | null
   isPublic: boolean
-  /** Whether people can publish, according to the package and its publisher. */
-  allowsManualPublishing: boolean
+  /** Whose switch leaves publishing to CI jobs; null if people can publish. */
+  manualBan: 'package' | 'publisher' | null
   latestVersion: string
   latestIsRetracted: boolean
   latestPrerelease: string | null
@@ -163,7 +164,7 @@ export async function findTarget(
     name,
     publisher: row.publisher_id === null ? null : { id: row.publisher_id },
     isPublic: row.visibility === 'public',
-    allowsManualPublishing: row.allows_manual_publishing && row.publisher_allows !== false,
+    manualBan: findManualBan({ allowsManualPublishing: row.allows_manual_publishing }, row.publisher_allows !== false),
     latestVersion: row.latest_version,
     latestIsRetracted: Boolean(row.latest_is_retracted),
     latestPrerelease: row.latest_prerelease,

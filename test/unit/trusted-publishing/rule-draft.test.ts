@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
+import { parse } from 'yaml'
 import type { TrustedPublisherRowFragment } from '../../../web/generated/graphql.ts'
 import { draftOf, ruleOf } from '../../../web/trusted-publishing/rule-draft.ts'
 import { workflowSnippets } from '../../../web/trusted-publishing/workflow-snippets.ts'
@@ -62,16 +64,48 @@ it.each([
   ['{{name}}-v{{version}}', undefined, "tags: ['*-v*']", '/^.*-v.*$/'],
   ['release/{{version}}', 'acme_ui', "tags: ['release/*']", String.raw`/^release\/.*$/`],
 ])('starts the job for tags of the pattern %s', (tagPattern, name, actions, gitlab) => {
-  const [github, lab, forgejo] = workflowSnippets({ serverUrl: 'https://pub.example.com', tagPattern, name })
+  const [github, lab, forgejo] = workflowSnippets({ use: 'publish', serverUrl: 'https://pub.example.com', tagPattern, name })
   expect(github?.code).toContain(actions)
   expect(forgejo?.code).toContain(actions)
   expect(lab?.code).toContain(`$CI_COMMIT_TAG =~ ${gitlab}`)
 })
 
-it('requests a token for the address of this server, and adds it to dart', () => {
-  const snippets = workflowSnippets({ serverUrl: 'https://pub.example.com/registry', tagPattern: 'v{{version}}', name: 'acme_ui' })
-  for (const { code, key } of snippets) {
-    expect(code).toContain('dart pub token add https://pub.example.com/registry --env-var SNUG_TOKEN')
-    expect(code).toContain(key === 'gitlab' ? 'aud: https://pub.example.com/registry' : 'audience=https%3A%2F%2Fpub.example.com%2Fregistry')
+const uses = ['publish', 'read'] as const
+const example = { serverUrl: 'https://pub.example.com', tagPattern: 'v{{version}}', name: 'acme_ui' }
+
+it.each(uses)('requests a token for the address of this server, and adds it to dart, to %s', (use) => {
+  const serverUrl = 'https://pub.example.com/registry'
+  for (const { code, key } of workflowSnippets({ ...example, use, serverUrl })) {
+    expect(code).toContain(`dart pub token add ${serverUrl} --env-var SNUG_TOKEN`)
+    expect(code).toContain(key === 'gitlab' ? `aud: ${serverUrl}` : 'audience=https%3A%2F%2Fpub.example.com%2Fregistry')
+    expect(code.includes('dart pub publish --force')).toBe(use === 'publish')
   }
+})
+
+type Job = { permissions?: object; 'enable-openid-connect'?: boolean; steps: { uses?: string; run?: string }[] }
+type Actions = { on: unknown; jobs: Record<string, Job> }
+type Gitlab = Record<string, { rules?: { if: string }[]; id_tokens: object; script: string[] }>
+
+it.each(['v{{version}}', "it's/{{name}}+v{{version}}"])('writes files that are valid YAML for tags of the pattern %s', (tagPattern) => {
+  for (const use of uses) {
+    const [github, gitlab, forgejo] = workflowSnippets({ ...example, use, tagPattern }).map(({ code }) => parse(code) as unknown)
+    const name = use === 'publish' ? 'publish' : 'test'
+    const tags = tagPattern === 'v{{version}}' ? ['v*'] : [String.raw`it's/acme_ui\+v*`]
+    const last = use === 'publish' ? 'dart pub publish --force' : 'dart test'
+    for (const file of [github, forgejo] as Actions[]) {
+      expect(file.on).toEqual(use === 'publish' ? { push: { tags } } : 'push')
+      expect(file.jobs[name]?.steps.at(-1)).toEqual({ run: last })
+    }
+    expect((github as Actions).jobs[name]?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
+    expect((forgejo as Actions).jobs[name]?.['enable-openid-connect']).toBe(true)
+    const job = (gitlab as Gitlab)[name]
+    expect(job?.id_tokens).toEqual({ SNUG_TOKEN: { aud: example.serverUrl } })
+    expect(job?.script.at(-1)).toBe(last)
+    expect(job?.rules?.map((rule) => rule.if.startsWith('$CI_COMMIT_TAG =~ /^'))).toEqual(use === 'publish' ? [true] : undefined)
+  }
+})
+
+it.each(uses)('shows the same files to %s on the help page', async (use) => {
+  const page = await readFile(new URL('../../../web/help/trusted-publishing.md', import.meta.url), 'utf8')
+  for (const { code, file } of workflowSnippets({ ...example, use })) expect(page).toContain(`\`${file}\`:\n\n\`\`\`yaml\n${code}\n\`\`\``)
 })

@@ -8,6 +8,8 @@ import { emailKey } from '../../../accounts/users/input.ts'
 import { hasAccepted } from '../../../accounts/users/policy.ts'
 import { limitLookups } from '../../../accounts/users/service.ts'
 import { allowedScopes, type Viewer } from '../../../platform/access/roles.ts'
+import { db } from '../../../platform/db/query.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import { changePackage, unchanged } from '../change-package.ts'
 import { canManageUploaders, canChoosePublisher } from '../policy.ts'
 import { Package, PackageUploader } from '../entity.ts'
@@ -117,7 +119,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
       if (publisherId === null && (await packagesLeftWithoutOwner(em, [pkg.id], 'publisher')).length > 0)
         throw invalidInput(`${name} has no uploaders, so it needs a publisher. Add an uploader first.`, 'publisher')
       pkg.publisher = publisherId === null ? null : (involved.get(publisherId) ?? null)
-      recordTransfer(em, context, name, from, publisherId)
+      await recordTransfer(em, context, pkg, from, publisherId)
       return pkg
     },
     () => `Only uploaders of ${name} and administrators of this server can choose its publisher. Ask one of them.`,
@@ -136,9 +138,18 @@ async function lockOwnPublishers(em: EntityManager, viewer: Viewer, ids: (string
   return publishers
 }
 
-/** Writes one audit entry per publisher, so that the change appears in the history of both. */
-function recordTransfer(em: EntityManager, { viewer, ip }: SignedInContext, name: string, from: string | null, to: string | null): void {
+/** Writes one audit entry per publisher, so that the change appears in the history of both. Names the rules about CI jobs, which stay. */
+async function recordTransfer(
+  em: EntityManager,
+  { viewer, ip }: SignedInContext,
+  { id, name }: Package,
+  from: string | null,
+  to: string | null,
+): Promise<void> {
+  const rules = (await readRows(em, db.selectFrom('trusted_publishers').select('id').where('package_id', '=', id))).length
+  const kept = rules === 0 ? '' : rules === 1 ? ', with its trusted publisher' : `, with its ${rules} trusted publishers`
   const entry = { kind: 'package.publisher_changed', actor: viewer, package: name, ip } as const
-  if (from !== null) audit(em, { ...entry, publisher: from, summary: `${viewer.displayName} removed ${name} from the publisher ${from}` })
-  if (to !== null) audit(em, { ...entry, publisher: to, summary: `${viewer.displayName} transferred ${name} to the publisher ${to}` })
+  const who = viewer.displayName
+  if (from !== null) audit(em, { ...entry, publisher: from, summary: `${who} removed ${name} from the publisher ${from}${kept}` })
+  if (to !== null) audit(em, { ...entry, publisher: to, summary: `${who} transferred ${name} to the publisher ${to}${kept}` })
 }
