@@ -151,7 +151,7 @@ describe('administration of sign-in', () => {
   it('adds, tests, changes and removes a provider', async () => {
     await using provider = await OpenIdProvider.start()
     provider.people.ada = { email: 'ada@acme.dev', groups: ['developers', 'admins'] }
-    await using app = await consoleApp()
+    await using app = await consoleApp({ env: { TOKEN_ISSUER_HOSTS: new URL(provider.issuer).host } })
     const page = await open(app)
     await startSession(page, app.url, (await app.owner()).email)
     await page.goto('/admin/sign-in')

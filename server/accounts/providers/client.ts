@@ -2,8 +2,7 @@ import { z } from 'zod'
 import * as oidc from 'openid-client'
 import type { IncomingMessage } from 'node:http'
 import type { Services } from '../../services.ts'
-import { publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
+import { NotFetched, orTemporary, requestIssuer } from '../../platform/outbound/request.ts'
 import type { Provider } from './providers.ts'
 
 /** Codes of failed rounds, which the sign-in page receives as `error`. */
@@ -46,12 +45,12 @@ export type Client = oidc.Configuration
  * @throws RoundFailure
  */
 export async function openClient(services: Network, provider: Provider): Promise<Client> {
-  const { issuer, clientId, clientSecret, hasUnreadableSecret } = provider
+  const { issuer, clientId, clientSecret, hasUnreadableSecret, isFromEnvironment } = provider
   if (hasUnreadableSecret)
     throw new RoundFailure('provider_failed', 'The stored client secret cannot be decrypted with JWT_SECRET. Enter it again.')
   const url = new URL(issuer)
   const adjust = [oidc.enableNonRepudiationChecks, ...(url.protocol === 'http:' ? [oidc.allowInsecureRequests] : [])]
-  const options = { execute: adjust, timeout: timeoutSeconds, [oidc.customFetch]: fetchThrough(services, url) }
+  const options = { execute: adjust, timeout: timeoutSeconds, [oidc.customFetch]: fetchThrough(services, isFromEnvironment ? url : null) }
   const secret = clientSecret === null ? {} : { client_secret: clientSecret }
   try {
     return await oidc.discovery(url, clientId, secret, clientSecret === null ? oidc.None() : authenticateBy(clientSecret), options)
@@ -69,14 +68,14 @@ function authenticateBy(secret: string): oidc.ClientAuth {
   }
 }
 
-/** Sends requests by the rules for outgoing requests. Only the issuer's own host may have a private address. Redirects are not followed. */
-function fetchThrough({ config, stopping }: Network, issuer: URL): oidc.CustomFetch {
+/**
+ * Sends requests by the rules for issuers. `trusted` is the issuer of a provider that the operator configured, whose host may have a private address.
+ * Redirects are not followed.
+ */
+function fetchThrough({ config, stopping }: Network, trusted: URL | null): oidc.CustomFetch {
   return async (url, { method, headers, body, signal }) => {
-    const answer = await requestUrl(url, {
-      servers: config.DNS_SERVERS,
-      proxies: config,
-      isConfigured: ({ host, protocol }) => host === issuer.host && protocol === issuer.protocol,
-      isAllowed: publicOnly,
+    const answer = await requestIssuer(config, url, {
+      isTrusted: ({ origin }) => origin === trusted?.origin,
       signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
       headers,
       method,
@@ -136,9 +135,12 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
 /** Returns the failure of a request or of a check. `code` is for errors that say nothing else. */
 export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response'): RoundFailure {
   if (error instanceof RoundFailure) return error
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const isForbidden = cause instanceof NotFetched && cause.isForbidden
+    if (isForbidden) return new RoundFailure('provider_failed', cause.message, error)
     if (cause instanceof NotFetched || cause.name === 'TimeoutError' || cause.name === 'AbortError')
       return new RoundFailure('provider_unreachable', cause.message, error)
+  }
   if (error instanceof oidc.AuthorizationResponseError) {
     const isDenied = error.error === 'access_denied' || error.error === 'login_required'
     return new RoundFailure(isDenied ? 'access_denied' : 'provider_failed', describe(error.error, error.error_description), error)
