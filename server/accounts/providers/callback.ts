@@ -9,12 +9,12 @@ import { ProviderSession, Session } from '../sessions/entity.ts'
 import { originOf } from '../sessions/origin.ts'
 import { sendSession, startSession } from '../sessions/start.ts'
 import { User } from '../users/entity.ts'
-import { type Answer, type Client, exchange, isFaultOfProvider, openClient, RoundFailure } from './client.ts'
+import { type Answer, type Client, exchange, openClient, RoundFailure } from './client.ts'
 import { LinkedIdentity, OidcRound } from './entity.ts'
 import { type Groups, mapGroups, type Mapping, readGroupRules, readGroups } from './groups.ts'
 import { acceptWithIdentity, findLinked, linkIdentity, type Person, signUpWithIdentity } from './identities.ts'
 import { findProvider, type Provider, recordOutcome } from './providers.ts'
-import { type Round, takeRound, withQuery } from './rounds.ts'
+import { type Round, takeRound, loginPath, withQuery } from './rounds.ts'
 
 /** A verified round: the person at the provider, and what their groups give. */
 type Verified = Answer & { client: Client; provider: Provider; person: Person; groups: Groups; mapping: Mapping | null; round: Round }
@@ -32,22 +32,22 @@ export async function finishRound(context: Context, name: string): Promise<strin
     const provider = await findProvider(context, name)
     if (!provider) throw new RoundFailure('unknown_provider')
     round = await takeRound(context, name, (context.request.query as { state?: unknown }).state)
+    if (round.isExpired) throw new RoundFailure('expired')
     const verified = await verify(context, provider, round)
     const path = await completions[round.purpose](context, verified)
     await recordOutcome(context, name, null)
     return path
   } catch (error) {
     if (!(error instanceof RoundFailure)) throw error
-    // Anyone can write an address with an error of their own.
-    const isFromBrowser = Object.hasOwn(context.request.query as object, 'error')
-    if (isFaultOfProvider(error.code) && !isFromBrowser) await recordOutcome(context, name, error.message)
+    if (error.isFaultOfProvider) await recordOutcome(context, name, error.message)
+    else if (error.message !== error.code) context.log.info(`Sign-in provider ${name}: ${error.message}`)
     return withQuery(failurePath(round), { error: error.code, provider: name })
   }
 }
 
 /** Returns the page that shows why a round failed. */
 function failurePath(round: Round | null): string {
-  if (round === null || round.purpose === 'signIn') return '/login'
+  if (round === null || round.purpose === 'signIn') return loginPath(round?.returnTo)
   if (round.purpose === 'invite') return `/invite/${round.invite}`
   return round.returnTo
 }
@@ -95,7 +95,6 @@ const completions: Record<Round['purpose'], Completion> = {
     return round.returnTo
   },
   test: (context, verified) => showTest(requireOwnSession(context, verified.round), verified),
-  result: () => Promise.reject(new RoundFailure('expired')),
 }
 
 /** Writes an audit entry for a person without an account. */

@@ -21,18 +21,24 @@ export type RoundError =
   | 'invitation_invalid'
   | 'rate_limited'
 
+/** Codes for which the provider, or its configuration, is at fault. */
+const faultsOfProvider: ReadonlySet<RoundError> = new Set(['provider_unreachable', 'provider_failed', 'invalid_response'])
+
 /** A round that failed: a code for the page, and for the log and administrators what happened. */
 export class RoundFailure extends Error {
   readonly code: RoundError
-  constructor(code: RoundError, message: string = code, cause?: unknown) {
+  /** Whether administrators see it as a failure of the provider. What only a browser sent proves nothing about the provider. */
+  readonly isFaultOfProvider: boolean
+  constructor(
+    code: RoundError,
+    message: string = code,
+    { cause, isFromBrowser = false }: { cause?: unknown; isFromBrowser?: boolean } = {},
+  ) {
     super(message, { cause })
     this.code = code
+    this.isFaultOfProvider = faultsOfProvider.has(code) && !isFromBrowser
   }
 }
-
-/** Codes for which the provider, or its configuration, is at fault. */
-export const isFaultOfProvider = (code: RoundError): boolean =>
-  code === 'provider_unreachable' || code === 'provider_failed' || code === 'invalid_response'
 
 const timeoutSeconds = 10
 const maxBytes = 1024 * 1024
@@ -113,6 +119,14 @@ export type Answer = { claims: Claims; idToken: string }
  * @throws RoundFailure
  */
 export async function exchange(client: Client, callback: URL, { nonce, verifier, state, maxAge }: Expected): Promise<Answer> {
+  // The parameters of the callback are checked before the provider is asked.
+  let isFromBrowser = true
+  const send = client[oidc.customFetch]
+  if (send)
+    client[oidc.customFetch] = (url, options) => {
+      isFromBrowser = false
+      return send(url, options)
+    }
   try {
     const tokens = await oidc.authorizationCodeGrant(client, callback, {
       expectedNonce: nonce,
@@ -128,28 +142,34 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
     const more = hasUserInfo ? await oidc.fetchUserInfo(client, tokens.access_token, own.sub) : {}
     return { claims: { ...more, ...own }, idToken: tokens.id_token ?? '' }
   } catch (error) {
-    throw explainFailure(error, 'invalid_response')
+    throw explainFailure(error, 'invalid_response', isFromBrowser)
   }
 }
 
 /** Returns the failure of a request or of a check. `code` is for errors that say nothing else. */
-export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response'): RoundFailure {
+export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response', isFromBrowser = false): RoundFailure {
   if (error instanceof RoundFailure) return error
+  const details = { cause: error, isFromBrowser }
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     const isForbidden = cause instanceof NotFetched && cause.isForbidden
-    if (isForbidden) return new RoundFailure('provider_failed', cause.message, error)
+    if (isForbidden) return new RoundFailure('provider_failed', cause.message, details)
     if (cause instanceof NotFetched || cause.name === 'TimeoutError' || cause.name === 'AbortError')
-      return new RoundFailure('provider_unreachable', cause.message, error)
+      return new RoundFailure('provider_unreachable', cause.message, details)
   }
   if (error instanceof oidc.AuthorizationResponseError) {
     const isDenied = error.error === 'access_denied' || error.error === 'login_required'
-    return new RoundFailure(isDenied ? 'access_denied' : 'provider_failed', describe(error.error, error.error_description), error)
+    return new RoundFailure(isDenied ? 'access_denied' : 'provider_failed', describe(error.error, error.error_description), details)
   }
+  // The code was used before, or has expired, or the browser sent one that the provider did not issue (RFC 6749, section 5.2).
   if (error instanceof oidc.ResponseBodyError)
-    return new RoundFailure('provider_failed', describe(error.error, error.error_description), error)
+    return new RoundFailure(
+      error.error === 'invalid_grant' ? 'expired' : 'provider_failed',
+      describe(error.error, error.error_description),
+      details,
+    )
   const messages: string[] = []
   for (let cause: unknown = error; cause instanceof Error && messages.length < 3; cause = cause.cause) messages.push(cause.message)
-  return new RoundFailure(code, [...new Set(messages)].join(': ') || String(error), error)
+  return new RoundFailure(code, [...new Set(messages)].join(': ') || String(error), details)
 }
 
 const describe = (error: string, description?: string): string => `The provider answered ${error}${description ? `: ${description}` : ''}`

@@ -10,7 +10,7 @@ import { finishRound } from './callback.ts'
 import { RoundFailure } from './client.ts'
 import { logOutByProvider, LogoutRejected } from './logout.ts'
 import { findProvider } from './providers.ts'
-import { isRateLimited, safePath, startRound, withQuery } from './rounds.ts'
+import { isRateLimited, loginPath, safePath, startRound, withQuery } from './rounds.ts'
 
 const rules = 'groupRules { group role publisher publisherRole }'
 const provider = `name label issuer clientId hasClientSecret scopes groupsClaim isFromEnvironment redirectUri backchannelLogoutUri ${rules} lastSuccessAt lastErrorAt lastError`
@@ -108,11 +108,11 @@ async function start(context: Context): Promise<unknown> {
   const { reply, request } = context
   const name = nameIn(context)
   reply.header('cache-control', noStore)
-  const fail = (error: string) => reply.redirect(`${here(context)}${withQuery('/login', { error, provider: name })}`)
+  const returnTo = safePath((request.query as { return_to?: unknown }).return_to, '/')
+  const fail = (error: string) => reply.redirect(`${here(context)}${withQuery(loginPath(returnTo), { error, provider: name })}`)
   const found = await findProvider(context, name)
   if (!found) return fail('unknown_provider')
   try {
-    const returnTo = safePath((request.query as { return_to?: unknown }).return_to, '/')
     return await reply.redirect(await startRound(context, { provider: found, purpose: 'signIn', returnTo }))
   } catch (error) {
     if (isRateLimited(error)) return fail('rate_limited')

@@ -9,8 +9,8 @@ import { seal, unseal } from '../../platform/http/sealed.ts'
 import type { Services } from '../../services.ts'
 import { ApiError, serviceUnavailable } from '../../errors.ts'
 import { Session } from '../sessions/entity.ts'
-import { isFaultOfProvider, openClient, RoundFailure } from './client.ts'
-import { OidcRound, type RoundPurpose, UsedLogoutToken } from './entity.ts'
+import { openClient, RoundFailure } from './client.ts'
+import { OidcRound, type RoundPurpose as Purpose, UsedLogoutToken } from './entity.ts'
 import { type Provider, recordOutcome } from './providers.ts'
 
 /** Time for signing in at the provider. */
@@ -27,7 +27,10 @@ type Kept = {
   invite?: string
 }
 
-export type Start = { provider: Provider; purpose: Exclude<RoundPurpose, 'result'>; returnTo: string; invite?: string; session?: string }
+/** What a round is for. The result of a test has the form of a round, but is not one. */
+export type RoundPurpose = Exclude<Purpose, 'result'>
+
+export type Start = { provider: Provider; purpose: RoundPurpose; returnTo: string; invite?: string; session?: string }
 
 /** Returns the URL of this server at the provider, to which it sends the browser back. */
 export const callbackUrl = ({ request, config }: Pick<Context, 'request' | 'config'>, name: string): string =>
@@ -88,14 +91,15 @@ const sentenceOf = ({ code }: RoundFailure): string =>
 
 /** Records a failure for administrators if the provider is at fault, and throws it again. */
 export async function recordFailure(context: Context, name: string, error: unknown): Promise<never> {
-  if (error instanceof RoundFailure && isFaultOfProvider(error.code)) await recordOutcome(context, name, error.message)
+  if (error instanceof RoundFailure && error.isFaultOfProvider) await recordOutcome(context, name, error.message)
   throw error
 }
 
-export type Round = Kept & { state: string; purpose: RoundPurpose; session: string | null; startedAt: Date }
+export type Round = Kept & { state: string; purpose: RoundPurpose; session: string | null; startedAt: Date; isExpired: boolean }
 
 /**
- * Takes the round that a callback belongs to. Each round is taken once, only by the browser that started it, and only for its provider.
+ * Takes the round that a callback belongs to. Each round is taken once, only by the browser that started it, and only for its provider. One that has
+ * expired is returned too, because it has the page to return to.
  * @throws RoundFailure `expired`, without saying why.
  */
 export async function takeRound(context: Context, name: string, state: unknown): Promise<Round> {
@@ -103,8 +107,8 @@ export async function takeRound(context: Context, name: string, state: unknown):
   const browser = readCookie(request, 'oidc', config.SERVER_URL)
   const known =
     typeof state === 'string' && browser !== undefined ? { stateHash: sha256(state), browserHash: sha256(browser), provider: name } : null
-  const row = known && (await em.findOne(OidcRound, { ...known, purpose: { $ne: 'result' }, expiresAt: { $gt: now() } }))
-  if (!row || (await em.nativeDelete(OidcRound, { id: row.id })) === 0) throw new RoundFailure('expired')
+  const row = known && (await em.findOne(OidcRound, known))
+  if (!row || row.purpose === 'result' || (await em.nativeDelete(OidcRound, { id: row.id })) === 0) throw new RoundFailure('expired')
   const text = unseal(keys, row.sealed)
   if (text === null) throw new RoundFailure('expired')
   return {
@@ -113,6 +117,7 @@ export async function takeRound(context: Context, name: string, state: unknown):
     purpose: row.purpose,
     session: row.session?.id ?? null,
     startedAt: row.createdAt,
+    isExpired: row.expiresAt <= now(),
   }
 }
 
@@ -122,6 +127,9 @@ export function safePath(text: unknown, fallback: string): string {
   if (typeof text !== 'string' || text.length > 1024 || !/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(text)) return fallback
   return URL.parse(text, 'http://server.invalid')?.host === 'server.invalid' ? text : fallback
 }
+
+/** Returns the path of the sign-in page, which leads to another page after the sign-in. */
+export const loginPath = (returnTo = '/'): string => (returnTo === '/' ? '/login' : withQuery('/login', { redirect: returnTo }))
 
 /** Adds parameters to a path. */
 export function withQuery(path: string, parameters: Record<string, string>): string {
