@@ -65,7 +65,7 @@ async function verify(context: Context, provider: Provider, round: Round): Promi
     context.log.warning(
       `Sign-in provider ${provider.name}: the user is in too many groups to be listed, so roles and memberships do not change.`,
     )
-  const rules = await readGroupRules(context.database.reads, provider.name)
+  const rules = await readGroupRules(context, provider.name)
   const mapping = mapGroups(groups, rules, context.config.OIDC_DEFAULT_ROLE)
   return { ...answer, client, provider, round, groups, mapping, person: { issuer: claims.iss, subject: claims.sub, claims } }
 }

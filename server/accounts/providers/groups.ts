@@ -2,8 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
-import type { Reads } from '../../platform/db/reads.ts'
-import { lockSetting, readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
+import { loadSetting, lockSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { audit } from '../audit/service.ts'
 
 export const publisherRoles = ['member', 'admin'] as const
@@ -32,8 +31,8 @@ const schema = z.object({
 const groupRules: Setting<z.infer<typeof schema>> = { key: 'oidc_groups', schema, initial: { providers: {} } }
 
 /** Returns the rules for the groups of a provider. */
-export const readGroupRules = async (reads: Reads, provider: string): Promise<GroupRule[]> =>
-  (await readSetting(reads, groupRules)).providers[provider] ?? []
+export const readGroupRules = async (request: { em: EntityManager }, provider: string): Promise<GroupRule[]> =>
+  (await loadSetting(request, groupRules)).providers[provider] ?? []
 
 /**
  * Replaces the rules for the groups of a provider. They apply at the next sign-in of each user.

@@ -69,7 +69,7 @@ builder.objectFields(OidcProviderRef, (t) => ({
     type: [GroupRuleRef],
     extensions: { size: 20 },
     description: 'What groups of this provider give; for administrators.',
-    resolve: ({ name }, _args, { database }) => readGroupRules(database.reads, name),
+    resolve: ({ name }, _args, context) => readGroupRules(context, name),
   }),
   lastSuccessAt: t.field({
     ...administrators,

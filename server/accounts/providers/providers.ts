@@ -4,9 +4,10 @@ import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { defaultScopes, isProviderName, type OidcSettings } from '../../platform/config/oidc-variables.ts'
-import { db, prepared } from '../../platform/db/query.ts'
+import { batched } from '../../platform/db/batched.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import { seal, unseal } from '../../platform/http/sealed.ts'
-import type { Services } from '../../services.ts'
 import { audit } from '../audit/service.ts'
 import { OidcProvider, OidcProviderState } from './entity.ts'
 import { deleteGroupRules } from './groups.ts'
@@ -18,17 +19,19 @@ export type Provider = OidcSettings & {
   hasUnreadableSecret: boolean
 }
 
-type Reader = Pick<Services, 'config' | 'database' | 'keys'>
+type Reader = Pick<Context, 'config' | 'em' | 'keys'>
 
-const all = prepared(() =>
-  db.selectFrom('oidc_providers').select(['name', 'label', 'issuer', 'client_id', 'client_secret', 'scopes', 'groups_claim']),
-)
+/** Reads the stored providers once for all fields of a request that need them. */
+const loadStored = batched(async (em, [all = '']) => {
+  const columns = ['name', 'label', 'issuer', 'client_id', 'client_secret', 'scopes', 'groups_claim'] as const
+  return new Map([[all, await readRows(em, db.selectFrom('oidc_providers').select(columns))]])
+})
 
 /** Returns all providers, sorted by label. One of the environment hides a stored one with the same name. */
-export async function listProviders({ config, database, keys }: Reader): Promise<Provider[]> {
+export async function listProviders({ config, em, keys }: Reader): Promise<Provider[]> {
   const configured = config.oidcProviders.map((one): Provider => ({ ...one, isFromEnvironment: true, hasUnreadableSecret: false }))
   const names = new Set(configured.map(({ name }) => name))
-  const stored = (await database.reads.all(all)).filter(({ name }) => !names.has(name))
+  const stored = ((await loadStored({ em }, 'all')) ?? []).filter(({ name }) => !names.has(name))
   const added = stored.map(({ client_id: clientId, client_secret: sealed, groups_claim: groupsClaim, ...row }): Provider => {
     const clientSecret = sealed === null ? null : unseal(keys, sealed)
     const hasUnreadableSecret = sealed !== null && clientSecret === null
@@ -138,6 +141,8 @@ export async function recordOutcome({ em, now, log }: Context, name: string, err
     .upsert(OidcProviderState, { name, ...outcome }, { onConflictFields: ['name'], onConflictMergeFields: Object.keys(outcome) as never })
 }
 
-/** Returns the latest success and failure of a provider. */
-export const loadState = ({ em }: Pick<Context, 'em'>, name: string): Promise<OidcProviderState | null> =>
-  em.findOne(OidcProviderState, { name })
+/** Loads the latest success and failure of providers. */
+export const loadState = batched(async (em: EntityManager, names: string[]) => {
+  const states = await em.find(OidcProviderState, { name: { $in: names } }, { refresh: true })
+  return new Map(states.map((state) => [state.name, state]))
+})
