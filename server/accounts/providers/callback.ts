@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/sql'
 import * as oidc from 'openid-client'
 import { type Context, isSignedIn, type SignedInContext } from '../../platform/access/context.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
@@ -11,8 +10,8 @@ import { sendSession, startSession } from '../sessions/start.ts'
 import { User } from '../users/entity.ts'
 import { type Answer, type Client, exchange, openClient, RoundFailure } from './client.ts'
 import { LinkedIdentity, OidcRound } from './entity.ts'
-import { type Groups, mapGroups, type Mapping, readGroupRules, readGroups } from './groups.ts'
-import { acceptWithIdentity, findLinked, linkIdentity, type Person, signUpWithIdentity } from './identities.ts'
+import { type Groups, mapGroups, type Mapping, readGroupRules, readGroups, writeGrants } from './groups.ts'
+import { acceptWithIdentity, applyGrants, findLinked, linkIdentity, type Person, signUpWithIdentity } from './identities.ts'
 import { findProvider, type Provider, recordOutcome } from './providers.ts'
 import { type Round, takeRound, loginPath, withQuery } from './rounds.ts'
 
@@ -75,13 +74,12 @@ type Completion = (context: Context, verified: Verified) => Promise<string>
 const completions: Record<Round['purpose'], Completion> = {
   signIn: async (context, verified) => {
     const { provider, person, groups } = verified
-    if (!(await findLinked(context.em, person)))
-      await orAudit(context, provider, () => signUpWithIdentity(context, provider, person, groups))
-    return signIn(context, verified)
+    const signUp = () => orAudit(context, provider, () => signUpWithIdentity(context, provider, person, groups))
+    return signIn(context, verified, (await findLinked(context.em, person)) ?? (await signUp()))
   },
   invite: async (context, verified) => {
-    await acceptWithIdentity(context, verified.provider, verified.person, verified.round.invite ?? '')
-    return signIn(context, verified)
+    const { provider, person, round } = verified
+    return signIn(context, verified, await acceptWithIdentity(context, provider, person, round.invite ?? ''))
   },
   link: async (context, { provider, person, round }) => {
     await linkIdentity(requireOwnSession(context, round), provider, person)
@@ -98,9 +96,9 @@ const completions: Record<Round['purpose'], Completion> = {
 }
 
 /** Writes an audit entry for a person without an account. */
-async function orAudit({ em, ip }: Context, { label }: Provider, work: () => Promise<void>): Promise<void> {
+async function orAudit<Result>({ em, ip }: Context, { label }: Provider, work: () => Promise<Result>): Promise<Result> {
   try {
-    await work()
+    return await work()
   } catch (error) {
     audit(em, { kind: 'user.login_failed', actor: null, summary: `Someone without a linked account tried to sign in through ${label}`, ip })
     await em.flush()
@@ -114,11 +112,13 @@ function requireOwnSession(context: Context, { session }: Round): SignedInContex
   throw new RoundFailure('session_ended')
 }
 
-async function signIn(context: Context, { client, provider, person, mapping, round, claims, idToken }: Verified): Promise<string> {
-  const { em, now, keys, request, config } = context
-  const linked = await findLinked(em, person)
-  if (!linked) throw new RoundFailure('not_linked')
-  const { user } = linked
+async function signIn(
+  context: Context,
+  { client, provider, person, mapping, round, claims, idToken }: Verified,
+  linked: LinkedIdentity,
+): Promise<string> {
+  const { now, keys, request, config } = context
+  const user = linked.user as User
   const origin = await originOf(context, user.id)
   const session = await startSession(context, user, {
     way: 'provider',
@@ -129,13 +129,13 @@ async function signIn(context: Context, { client, provider, person, mapping, rou
     summary: `${user.displayName} signed in through ${provider.label}`,
     also: async (inner, started) => {
       const email = typeof claims.email === 'string' ? claims.email.slice(0, 254) : null
-      const used = await inner.nativeUpdate(LinkedIdentity, { id: linked.id, user: user.id }, { lastUsedAt: now(), email })
-      if (used === 0) throw new RoundFailure('not_linked')
+      const used = { lastUsedAt: now(), email, ...(mapping && writeGrants(provider.name, mapping)) }
+      if ((await inner.nativeUpdate(LinkedIdentity, { id: linked.id, user: user.id }, used)) === 0) throw new RoundFailure('not_linked')
       const { issuer, subject } = person
       const sid = typeof claims.sid === 'string' ? claims.sid.slice(0, 255) : null
       const endSessionUrl = buildEndSessionUrl(client, idToken, publicUrl(request, config.SERVER_URL))
       inner.create(ProviderSession, { session: started, issuer, subject, sid, endSessionUrl: endSessionUrl && seal(keys, endSessionUrl) })
-      if (mapping) await applyMapping(inner, context, user, mapping)
+      if (mapping) await applyGrants(inner, context, user)
     },
   })
   if (!session) throw new RoundFailure('account_disabled')
@@ -146,19 +146,6 @@ async function signIn(context: Context, { client, provider, person, mapping, rou
 /** Returns when the person last proved who they are at the provider. A sign-in without that time may be silent, and proves nothing. */
 const provedAtOf = ({ auth_time: seconds }: Answer['claims'], now: Date): Date =>
   new Date(typeof seconds === 'number' ? Math.min(seconds * 1000, now.getTime()) : 0)
-
-/** Gives the user what their groups give. The role changes only if groups decide it, and never that of the owner. */
-async function applyMapping(
-  em: EntityManager,
-  { ip, now, syncMemberships }: Context,
-  user: User,
-  { role, memberships }: Mapping,
-): Promise<void> {
-  const changed = await em.nativeUpdate(User, { id: user.id, hasMappedRole: true, role: { $nin: ['owner', role] } }, { role })
-  if (changed > 0)
-    audit(em, { kind: 'user.updated', actor: user, user, summary: `The groups of ${user.displayName} gave the role ${role}`, ip })
-  await syncMemberships(em, user, memberships, { ip, now: now() })
-}
 
 /** Returns the URL that signs out at the provider; null where it has none. Long ID tokens are left out. */
 function buildEndSessionUrl(client: Client, idToken: string, serverUrl: string): string | null {

@@ -48,6 +48,9 @@ export const LinkedIdentity = defineEntity({
     /** The e-mail address at the last sign-in, to recognize the identity. It has no other meaning. */
     email: p.string().length(254).nullable(),
     lastUsedAt: p.datetime(3),
+    /** JSON of the role and the memberships that the groups gave at the latest sign-in, and the name of the provider; null if there were no groups. */
+    grants: p.text().nullable(),
+    grantedBy: p.string().length(32).nullable(),
   },
 })
 export type LinkedIdentity = InferEntity<typeof LinkedIdentity>

@@ -91,6 +91,26 @@ export function mapGroups(groups: Groups, rules: readonly GroupRule[], defaultRo
   return { role, memberships }
 }
 
+const grantsSchema = z.object({ role: z.enum(mappedRoles), memberships: z.record(z.string(), z.enum(publisherRoles)) })
+
+/** Returns the columns of an identity that keep what its groups give. */
+export const writeGrants = (provider: string, { role, memberships }: Mapping) => ({
+  grantedBy: provider,
+  grants: JSON.stringify({ role, memberships: Object.fromEntries(memberships) } satisfies z.infer<typeof grantsSchema>),
+})
+
+/** Merges what several identities give: the highest role, and the highest role in each publisher. */
+export function mergeGrants(grants: readonly string[], defaultRole: MappedRole): Mapping {
+  const memberships = new Map<string, PublisherRole>()
+  let role = defaultRole
+  for (const given of grants.map((text) => grantsSchema.parse(JSON.parse(text)))) {
+    role = higher(mappedRoles, role, given.role)
+    for (const [publisher, one] of Object.entries(given.memberships))
+      memberships.set(publisher, higher(publisherRoles, memberships.get(publisher) ?? 'member', one))
+  }
+  return { role, memberships }
+}
+
 const higher = <Value extends string>(order: readonly Value[], one: Value, other: Value): Value =>
   order.indexOf(other) > order.indexOf(one) ? other : one
 

@@ -9,7 +9,7 @@ import { db } from '../../platform/db/query.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import { seal, unseal } from '../../platform/http/sealed.ts'
 import { audit } from '../audit/service.ts'
-import { OidcProvider, OidcProviderState } from './entity.ts'
+import { LinkedIdentity, OidcProvider, OidcProviderState } from './entity.ts'
 import { deleteGroupRules } from './groups.ts'
 
 /** A provider, from the environment or added by an administrator. */
@@ -70,8 +70,8 @@ export async function createProvider(context: SignedInContext, input: NewProvide
   const row = { name, label, issuer, clientId, scopes, groupsClaim, clientSecret: clientSecret ? seal(keys, clientSecret) : null }
   try {
     await em.fork().transactional(async (inner) => {
-      // A provider of the environment that had this name may have left its rules.
-      await deleteGroupRules(inner, name)
+      // A provider of the environment that had this name may have left them.
+      await forgetGroups(inner, name)
       inner.create(OidcProvider, { ...row, createdAt: now() })
       const summary = `${viewer.displayName} added the sign-in provider ${name} (${issuer})`
       audit(inner, { kind: 'provider.created', actor: viewer, summary, ip })
@@ -120,9 +120,15 @@ export async function deleteProvider(context: SignedInContext, name: string): Pr
   await changeStored(context, name, async (em) => {
     if ((await em.nativeDelete(OidcProvider, { name })) === 0) throw unknownProvider()
     await em.nativeDelete(OidcProviderState, { name })
-    await deleteGroupRules(em, name)
+    await forgetGroups(em, name)
     audit(em, { kind: 'provider.deleted', actor: viewer, summary: `${viewer.displayName} deleted the sign-in provider ${name}`, ip })
   })
+}
+
+/** Deletes the rules of a provider, and what its groups gave. That is taken from users at their next sign-in through another provider. */
+async function forgetGroups(em: EntityManager, name: string): Promise<void> {
+  await deleteGroupRules(em, name)
+  await em.nativeUpdate(LinkedIdentity, { grantedBy: name }, { grantedBy: null, grants: null })
 }
 
 async function changeStored(context: SignedInContext, name: string, change: (em: EntityManager) => Promise<void>): Promise<void> {
