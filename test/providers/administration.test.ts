@@ -134,6 +134,19 @@ describe('a provider added by an administrator', () => {
       expect((await change()).status).toBe(409)
   })
 
+  it('is listed with as many statements as others with it', async () => {
+    await using app = await testApp()
+    const admin = await app.admin()
+    const list = () => app.countQueries(() => admin.get('/api/admin/oidc-providers'))
+    const add = (name: string) => admin.post('/api/admin/oidc-providers', { name, issuer: `https://${name}.example.com`, clientId: 'snug' })
+    await add('one')
+    await list()
+    const alone = await list()
+    for (const name of ['two', 'three', 'four']) expect((await add(name)).status).toBe(201)
+    await list()
+    expect(await list()).toBe(alone)
+  })
+
   it('needs an administrator with a recent proof', async () => {
     await using stub = await StubIssuer.start()
     await using app = await testApp({ now: new Date() })

@@ -73,9 +73,7 @@ describe('oidc-provider', () => {
     provider.currentSubject = 'alice'
     const stolen = await provider.visit(await attacker.start(), new Map())
     const own = await victim.start()
-    expect(await victim.callback({ ...stolen, state: own.searchParams.get('state') ?? '' })).toBe(
-      '/login?error=expired&provider=acme',
-    )
+    expect(await victim.callback({ ...stolen, state: own.searchParams.get('state') ?? '' })).toBe('/login?error=expired&provider=acme')
     expect(await victim.viewer()).toBeNull()
     const next = await provider.visit(await attacker.start(), new Map())
     expect(await attacker.callback(next)).toBe('/')
