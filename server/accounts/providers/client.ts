@@ -5,8 +5,8 @@ import type { Services } from '../../services.ts'
 import { NotFetched, orTemporary, requestIssuer } from '../../platform/outbound/request.ts'
 import type { Provider } from './providers.ts'
 
-/** Codes of failed rounds, which the sign-in page receives as `error`. */
-export type RoundError =
+/** Codes of failed attempts, which the sign-in page receives as `error`. */
+export type AttemptError =
   | 'unknown_provider'
   | 'provider_unreachable'
   | 'provider_failed'
@@ -22,15 +22,15 @@ export type RoundError =
   | 'rate_limited'
 
 /** Codes for which the provider, or its configuration, is at fault. */
-const faultsOfProvider: ReadonlySet<RoundError> = new Set(['provider_unreachable', 'provider_failed', 'invalid_response'])
+const faultsOfProvider: ReadonlySet<AttemptError> = new Set(['provider_unreachable', 'provider_failed', 'invalid_response'])
 
-/** A round that failed: a code for the page, and for the log and administrators what happened. */
-export class RoundFailure extends Error {
-  readonly code: RoundError
+/** An attempt that failed: a code for the page, and for the log and administrators what happened. */
+export class AttemptFailure extends Error {
+  readonly code: AttemptError
   /** Whether administrators see it as a failure of the provider. What only a browser sent proves nothing about the provider. */
   readonly isFaultOfProvider: boolean
   constructor(
-    code: RoundError,
+    code: AttemptError,
     message: string = code,
     { cause, isFromBrowser = false }: { cause?: unknown; isFromBrowser?: boolean } = {},
   ) {
@@ -48,12 +48,12 @@ export type Client = oidc.Configuration
 
 /**
  * Reads the provider's metadata, each time: a change of its endpoints or keys then holds at once on all instances.
- * @throws RoundFailure
+ * @throws AttemptFailure
  */
 export async function openClient(services: Network, provider: Provider): Promise<Client> {
   const { issuer, clientId, clientSecret, hasUnreadableSecret, isFromEnvironment } = provider
   if (hasUnreadableSecret)
-    throw new RoundFailure('provider_failed', 'The stored client secret cannot be decrypted with JWT_SECRET. Enter it again.')
+    throw new AttemptFailure('provider_failed', 'The stored client secret cannot be decrypted with JWT_SECRET. Enter it again.')
   const url = new URL(issuer)
   const adjust = [oidc.enableNonRepudiationChecks, ...(url.protocol === 'http:' ? [oidc.allowInsecureRequests] : [])]
   const options = { execute: adjust, timeout: timeoutSeconds, [oidc.customFetch]: fetchThrough(services, isFromEnvironment ? url : null) }
@@ -108,15 +108,15 @@ async function readAll(answer: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Checks that the callback belongs to what the round expects, exchanges the code, and verifies the ID token with the keys of the provider. */
+/** Checks that the callback belongs to what the attempt expects, exchanges the code, and verifies the ID token with the keys of the provider. */
 export type Expected = { nonce: string; verifier: string; state: string; maxAge: number | null }
 
 export type Claims = Record<string, unknown> & { iss: string; sub: string }
 export type Answer = { claims: Claims; idToken: string }
 
 /**
- * Completes a round at the provider.
- * @throws RoundFailure
+ * Completes an attempt at the provider.
+ * @throws AttemptFailure
  */
 export async function exchange(client: Client, callback: URL, { nonce, verifier, state, maxAge }: Expected): Promise<Answer> {
   // The parameters of the callback are checked before the provider is asked.
@@ -137,7 +137,7 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
     })
     const own = tokens.claims()
     if (!own || own.sub.length > 255)
-      throw new RoundFailure('invalid_response', 'The provider sent no ID token, or one with a subject that is too long.')
+      throw new AttemptFailure('invalid_response', 'The provider sent no ID token, or one with a subject that is too long.')
     const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined
     const more = hasUserInfo ? await oidc.fetchUserInfo(client, tokens.access_token, own.sub) : {}
     return { claims: { ...more, ...own }, idToken: tokens.id_token ?? '' }
@@ -147,46 +147,46 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
 }
 
 /** Returns the failure of a request or of a check. `code` is for errors that say nothing else. */
-export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response', isFromBrowser = false): RoundFailure {
-  if (error instanceof RoundFailure) return error
+export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response', isFromBrowser = false): AttemptFailure {
+  if (error instanceof AttemptFailure) return error
   const details = { cause: error, isFromBrowser }
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     const isForbidden = cause instanceof NotFetched && cause.isForbidden
-    if (isForbidden) return new RoundFailure('provider_failed', cause.message, details)
+    if (isForbidden) return new AttemptFailure('provider_failed', cause.message, details)
     if (cause instanceof NotFetched || cause.name === 'TimeoutError' || cause.name === 'AbortError')
-      return new RoundFailure('provider_unreachable', cause.message, details)
+      return new AttemptFailure('provider_unreachable', cause.message, details)
   }
   if (error instanceof oidc.AuthorizationResponseError) {
     const isDenied = error.error === 'access_denied' || error.error === 'login_required'
-    return new RoundFailure(isDenied ? 'access_denied' : 'provider_failed', describe(error.error, error.error_description), details)
+    return new AttemptFailure(isDenied ? 'access_denied' : 'provider_failed', describe(error.error, error.error_description), details)
   }
   // The code was used before, or has expired, or the browser sent one that the provider did not issue (RFC 6749, section 5.2).
   if (error instanceof oidc.ResponseBodyError)
-    return new RoundFailure(
+    return new AttemptFailure(
       error.error === 'invalid_grant' ? 'expired' : 'provider_failed',
       describe(error.error, error.error_description),
       details,
     )
   const messages: string[] = []
   for (let cause: unknown = error; cause instanceof Error && messages.length < 3; cause = cause.cause) messages.push(cause.message)
-  return new RoundFailure(code, [...new Set(messages)].join(': ') || String(error), details)
+  return new AttemptFailure(code, [...new Set(messages)].join(': ') || String(error), details)
 }
 
 const describe = (error: string, description?: string): string => `The provider answered ${error}${description ? `: ${description}` : ''}`
 
 /**
  * Reads the keys with which the provider signs.
- * @throws RoundFailure
+ * @throws AttemptFailure
  */
 export async function readKeys(client: Client): Promise<{ keys: Record<string, unknown>[] }> {
   const { jwks_uri: url } = client.serverMetadata()
   const send = client[oidc.customFetch]
-  if (url === undefined || !send) throw new RoundFailure('provider_failed', 'The metadata of the provider has no jwks_uri.')
+  if (url === undefined || !send) throw new AttemptFailure('provider_failed', 'The metadata of the provider has no jwks_uri.')
   try {
     const signal = AbortSignal.timeout(timeoutSeconds * 1000)
     const answer = await send(url, { method: 'GET', headers: { accept: 'application/json' }, body: undefined, redirect: 'manual', signal })
     const parsed = z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).safeParse(answer.ok ? await answer.json() : null)
-    if (!parsed.success) throw new RoundFailure('provider_failed', `The keys of the provider cannot be read (status ${answer.status}).`)
+    if (!parsed.success) throw new AttemptFailure('provider_failed', `The keys of the provider cannot be read (status ${answer.status}).`)
     return parsed.data
   } catch (error) {
     throw explainFailure(error, 'provider_failed')

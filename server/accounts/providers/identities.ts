@@ -11,7 +11,7 @@ import { findInvite, waitsForAcceptance } from '../invites/service.ts'
 import { ProviderSession, Session } from '../sessions/entity.ts'
 import { User } from '../users/entity.ts'
 import { displayName as nameSchema, email as emailSchema, emailKey } from '../users/input.ts'
-import { type Claims, RoundFailure } from './client.ts'
+import { type Claims, AttemptFailure } from './client.ts'
 import { LinkedIdentity } from './entity.ts'
 import { type Groups, mergeGrants } from './groups.ts'
 import { listProviders, type Provider } from './providers.ts'
@@ -41,7 +41,7 @@ export async function findLinked(em: EntityManager, { issuer, subject }: Person)
 
 async function requireLinked(em: EntityManager, person: Person): Promise<LinkedIdentity> {
   const linked = await findLinked(em, person)
-  if (!linked) throw new RoundFailure('not_linked')
+  if (!linked) throw new AttemptFailure('not_linked')
   return linked
 }
 
@@ -52,17 +52,17 @@ export const loadIdentities = batched(async (em: EntityManager, users: string[])
 })
 
 /**
- * Links a person to the account of the session that started the round.
- * @throws RoundFailure `already_linked` if the person is linked to another account.
+ * Links a person to the account of the session that started the attempt.
+ * @throws AttemptFailure `already_linked` if the person is linked to another account.
  */
 export async function linkIdentity({ em, viewer, ip, now }: SignedInContext, { label }: Provider, person: Person): Promise<void> {
   const known = await findLinked(em, person)
   if (known?.user.id === viewer.id) return
-  if (known) throw new RoundFailure('already_linked')
+  if (known) throw new AttemptFailure('already_linked')
   await orAlreadyLinked(() =>
     em.fork().transactional(async (inner) => {
       const changed = await inner.nativeUpdate(User, { id: viewer.id, isActive: true }, { providerSignInAt: now() })
-      if (changed === 0) throw new RoundFailure('session_ended')
+      if (changed === 0) throw new AttemptFailure('session_ended')
       inner.create(LinkedIdentity, identityOf(person, inner.getReference(User, viewer.id), now()))
       audit(inner, {
         kind: 'identity.linked',
@@ -77,19 +77,19 @@ export async function linkIdentity({ em, viewer, ip, now }: SignedInContext, { l
 
 /**
  * Accepts an invitation with an identity instead of a password.
- * @throws RoundFailure `invitation_invalid`; `already_linked` if the person is linked to another account.
+ * @throws AttemptFailure `invitation_invalid`; `already_linked` if the person is linked to another account.
  */
 export async function acceptWithIdentity(context: Context, { label }: Provider, person: Person, token: string): Promise<LinkedIdentity> {
   const { em, ip, now } = context
-  if (await findLinked(em, person)) throw new RoundFailure('already_linked')
+  if (await findLinked(em, person)) throw new AttemptFailure('already_linked')
   const invite = await findInvite(context, token)
-  if (!invite) throw new RoundFailure('invitation_invalid')
+  if (!invite) throw new AttemptFailure('invitation_invalid')
   const user = invite.user as User
   await orAlreadyLinked(() =>
     em.fork().transactional(async (inner) => {
       const made = await inner.nativeUpdate(User, { id: user.id, ...waitsForAcceptance }, { providerSignInAt: now() })
       const taken = made && (await inner.nativeDelete(Invite, { id: invite.id, expiresAt: { $gt: now() } }))
-      if (!taken) throw new RoundFailure('invitation_invalid')
+      if (!taken) throw new AttemptFailure('invitation_invalid')
       inner.create(LinkedIdentity, identityOf(person, inner.getReference(User, user.id), now()))
       const summary = `${user.displayName} accepted the invitation with an identity at ${label}`
       audit(inner, { kind: 'user.invite_accepted', actor: user, user, summary, ip })
@@ -100,17 +100,17 @@ export async function acceptWithIdentity(context: Context, { label }: Provider, 
 
 const orAlreadyLinked = (work: () => Promise<void>): Promise<void> =>
   work().catch((error: unknown) => {
-    throw error instanceof UniqueConstraintViolationException ? new RoundFailure('already_linked') : error
+    throw error instanceof UniqueConstraintViolationException ? new AttemptFailure('already_linked') : error
   })
 
 /**
  * Creates an account for a person if OIDC_SIGNUP allows it.
- * @throws RoundFailure `not_linked` in all other cases, also if the e-mail address belongs to an account, so that nothing is revealed about it.
+ * @throws AttemptFailure `not_linked` in all other cases, also if the e-mail address belongs to an account, so that nothing is revealed about it.
  */
 export async function signUpWithIdentity(context: Context, { label }: Provider, person: Person, groups: Groups): Promise<LinkedIdentity> {
   const { em, config, ip, now } = context
   const email = emailOf(person)
-  if (email === null || !maySignUp(config, email, person, groups)) throw new RoundFailure('not_linked')
+  if (email === null || !maySignUp(config, email, person, groups)) throw new AttemptFailure('not_linked')
   const displayName = nameOf(person, email)
   const account = {
     email,
@@ -128,7 +128,7 @@ export async function signUpWithIdentity(context: Context, { label }: Provider, 
     })
   } catch (error) {
     if (!(error instanceof UniqueConstraintViolationException)) throw error
-    // A concurrent round may have created the account.
+    // A concurrent attempt may have created the account.
   }
   return requireLinked(em, person)
 }

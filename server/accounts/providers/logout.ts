@@ -7,7 +7,7 @@ import { openClient, readKeys } from './client.ts'
 import { UsedLogoutToken } from './entity.ts'
 import { endSessionsOf } from './identities.ts'
 import { findProvider, type Provider } from './providers.ts'
-import { recordFailure } from './rounds.ts'
+import { recordFailure } from './attempts.ts'
 
 /** A logout token that is not accepted. The message is for the provider. */
 export class LogoutRejected extends Error {}
@@ -22,7 +22,7 @@ const maxBytes = 16 * 1024
 /**
  * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0). Anyone can send a token, so a rejected one is logged, but is not a
  * failure of the provider.
- * @throws LogoutRejected for an invalid or used token; RoundFailure if the keys of the provider cannot be read.
+ * @throws LogoutRejected for an invalid or used token; AttemptFailure if the keys of the provider cannot be read.
  */
 export async function logOutByProvider(context: Context, name: string, token: unknown): Promise<void> {
   const provider = await findProvider(context, name)
@@ -55,7 +55,7 @@ async function endSessions(context: Context, provider: Provider, token: unknown)
   }
 }
 
-/** @throws RoundFailure, which administrators see as a failure of the provider. */
+/** @throws AttemptFailure, which administrators see as a failure of the provider. */
 async function readIssuer(context: Context, provider: Provider): Promise<{ issuer: string; keySet: JSONWebKeySet }> {
   try {
     const client = await openClient(context, provider)

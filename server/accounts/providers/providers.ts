@@ -138,7 +138,7 @@ async function changeStored(context: SignedInContext, name: string, change: (em:
   await context.em.fork().transactional(change)
 }
 
-/** Records that a round through a provider succeeded, or why it failed. */
+/** Records that an attempt through a provider succeeded, or why it failed. */
 export async function recordOutcome({ em, now, log }: Context, name: string, error: string | null): Promise<void> {
   if (error !== null) log.warning(`Sign-in provider ${name}: ${error}`)
   const outcome = error === null ? { lastSuccessAt: now() } : { lastErrorAt: now(), lastError: error.slice(0, 500) }
