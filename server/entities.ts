@@ -38,7 +38,7 @@ import { AccessToken, JobToken } from './accounts/tokens/entity.ts'
 import { CiJob, CiJobRule, TokenIssuer, TrustedPublisher, VersionProvenance } from './registry/trusted-publishing/entity.ts'
 import { Upload } from './registry/uploads/entity.ts'
 import { PackageWatch } from './registry/watching/entity.ts'
-import { LinkedIdentity, OidcProvider, OidcProviderState, OidcRound, UsedLogoutToken } from './accounts/providers/entity.ts'
+import { LinkedIdentity, OidcProvider, OidcProviderState, OidcAttempt, UsedLogoutToken } from './accounts/providers/entity.ts'
 import { Avatar, User } from './accounts/users/entity.ts'
 
 /** All database entities. */
@@ -53,7 +53,7 @@ export const entities = [
   OidcProvider,
   OidcProviderState,
   LinkedIdentity,
-  OidcRound,
+  OidcAttempt,
   ProviderSession,
   UsedLogoutToken,
   AccessToken,

@@ -16,7 +16,7 @@ import { recountDependents } from './registry/search/rebuild.ts'
 import { collectSdks } from './analysis/sdks/installing/install.ts'
 import { collectChallenges } from './accounts/factors/challenges.ts'
 import { collectSessions } from './accounts/sessions/service.ts'
-import { collectRounds } from './accounts/providers/rounds.ts'
+import { collectAttempts } from './accounts/providers/attempts.ts'
 import { collectAuthorizations } from './accounts/oauth/service.ts'
 import { purgeDeleted } from './registry/restoration/service.ts'
 import { collectGarbage } from './registry/uploads/service.ts'
@@ -49,7 +49,7 @@ const tasks: readonly Task[] = [
   { name: 'scheduling backups', everyMs: scheduleEveryMs, run: scheduleBackups },
   { name: 'collecting sessions', everyMs: collectEveryMs, run: collectSessions },
   { name: 'collecting challenges of passkeys', everyMs: collectEveryMs, run: collectChallenges },
-  { name: 'collecting sign-in rounds', everyMs: collectEveryMs, run: collectRounds },
+  { name: 'collecting sign-in attempts', everyMs: collectEveryMs, run: collectAttempts },
   { name: 'collecting authorizations', everyMs: collectEveryMs, run: collectAuthorizations },
   { name: 'collecting rate limits', everyMs: collectEveryMs, run: ({ limits }) => limits.collect() },
   { name: 'looking up verified domains', everyMs: collectEveryMs, run: enqueueDomainChecks },

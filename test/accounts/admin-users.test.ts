@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { statuses } from '../actor.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 
@@ -254,6 +255,12 @@ it('transfers ownership only to an active administrator', async () => {
     expect(await transfer(owner, email)).toMatchObject({ status: 409, body: { error: { code: 'Conflict' } } })
   expect((await transfer(owner, owner.email)).body.error.message).toBe('You already own this server. Name another administrator.')
   expect(await transfer(owner, 'stranger@example.com')).toMatchObject({ status: 404 })
+  const guest = await app.admin()
+  await app.services.database.fork().nativeUpdate(User, { id: guest.id }, { passwordHash: null, providerSignInAt: new Date() })
+  expect(await transfer(owner, guest.email)).toMatchObject({
+    status: 409,
+    body: { error: { code: 'Conflict', message: expect.stringMatching(/has no password\. .* reset-password /) } },
+  })
   expect(await transfer(owner, admin.email.toUpperCase())).toMatchObject({ status: 200, body: { userId: admin.id, role: 'owner' } })
   expect(await owner.get('/api/auth/me')).toMatchObject({ body: { role: 'admin' } })
   expect(await transfer(owner, admin.email)).toMatchObject({ status: 403 })

@@ -77,12 +77,13 @@ describe('sign-in through a provider', () => {
     await page.goto('/login?redirect=/settings/profile')
     await acme(page).click()
     await alert.getByText('Acme account does not respond.', { exact: false }).waitFor()
+    expect(new URL(page.url()).searchParams.get('redirect')).toBe('/settings/profile')
     // The password works as before.
     const member = await app.member()
     await page.getByLabel('E-mail address').fill(member.email)
     await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
     await page.keyboard.press('Enter')
-    await page.waitForURL(({ pathname }) => pathname !== '/login')
+    await page.waitForURL(({ pathname }) => pathname === '/settings/profile')
     expect(await page.getByRole('alert').count()).toBe(0)
   })
 
@@ -151,7 +152,7 @@ describe('administration of sign-in', () => {
   it('adds, tests, changes and removes a provider', async () => {
     await using provider = await OpenIdProvider.start()
     provider.people.ada = { email: 'ada@acme.dev', groups: ['developers', 'admins'] }
-    await using app = await consoleApp()
+    await using app = await consoleApp({ env: { TOKEN_ISSUER_HOSTS: new URL(provider.issuer).host } })
     const page = await open(app)
     await startSession(page, app.url, (await app.owner()).email)
     await page.goto('/admin/sign-in')

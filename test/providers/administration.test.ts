@@ -7,6 +7,9 @@ const alice = { sub: 'alice-1', email: 'alice@acme.example', email_verified: tru
 const signUp = { OIDC_SIGNUP: 'domain', OIDC_SIGNUP_DOMAINS: 'acme.example' }
 const secret = 'the client secret of the company'
 
+/** Allows administrators to add the stub, which has a private address. */
+const listed = ({ issuer }: StubIssuer) => ({ ...signUp, TOKEN_ISSUER_HOSTS: new URL(issuer).host })
+
 const added = ({ issuer }: StubIssuer) => ({
   name: 'acme',
   label: 'Acme',
@@ -19,7 +22,7 @@ const added = ({ issuer }: StubIssuer) => ({
 describe('a provider added by an administrator', () => {
   it('works at once, and its secret is never returned or stored in plain text', async () => {
     await using stub = await StubIssuer.start()
-    await using app = await testApp({ env: signUp })
+    await using app = await testApp({ env: listed(stub) })
     app.secrets.add('client secret', secret)
     const admin = await app.admin()
     const created = await admin.post('/api/admin/oidc-providers', added(stub))
@@ -50,7 +53,7 @@ describe('a provider added by an administrator', () => {
 
   it('gets another issuer only with a secret for it', async () => {
     await using stub = await StubIssuer.start()
-    await using app = await testApp({ env: signUp })
+    await using app = await testApp({ env: listed(stub) })
     const admin = await app.admin()
     await admin.post('/api/admin/oidc-providers', added(stub))
     const change = (body: object) => admin.patch('/api/admin/oidc-providers/acme', body)
@@ -67,7 +70,7 @@ describe('a provider added by an administrator', () => {
 
   it('is not described by errors that a browser sends', async () => {
     await using stub = await StubIssuer.start()
-    await using app = await testApp({ env: signUp })
+    await using app = await testApp({ env: listed(stub) })
     const admin = await app.admin()
     await admin.post('/api/admin/oidc-providers', added(stub))
     const browser = new Browser(app)
@@ -82,17 +85,19 @@ describe('a provider added by an administrator', () => {
   it('keeps its secret when JWT_SECRET is rotated', async () => {
     await using stub = await StubIssuer.start()
     const before = 'a secret for tests that is long enough'
-    await using app = await testApp({ env: signUp })
+    await using app = await testApp({ env: listed(stub) })
     await (await app.admin()).post('/api/admin/oidc-providers', added(stub))
     await app.stop()
     await using rotated = await testApp({
       sameDatabaseAs: app,
+      env: listed(stub),
       config: { JWT_SECRET: 'another secret for tests, long enough', JWT_SECRET_PREVIOUS: before, INSTANCES_MAY_DIFFER: true },
     })
     expect(await new Browser(rotated).signIn(stub, alice)).toBe('/')
     await rotated.stop()
     await using lost = await testApp({
       sameDatabaseAs: app,
+      env: listed(stub),
       config: { JWT_SECRET: 'a third secret for tests, long enough', INSTANCES_MAY_DIFFER: true },
     })
     const answer = await new Browser(lost).get('/auth/oidc/acme')
@@ -127,6 +132,19 @@ describe('a provider added by an administrator', () => {
       () => admin.delete('/api/admin/oidc-providers/acme'),
     ])
       expect((await change()).status).toBe(409)
+  })
+
+  it('is listed with as many statements as others with it', async () => {
+    await using app = await testApp()
+    const admin = await app.admin()
+    const list = () => app.countQueries(() => admin.get('/api/admin/oidc-providers'))
+    const add = (name: string) => admin.post('/api/admin/oidc-providers', { name, issuer: `https://${name}.example.com`, clientId: 'snug' })
+    await add('one')
+    await list()
+    const alone = await list()
+    for (const name of ['two', 'three', 'four']) expect((await add(name)).status).toBe(201)
+    await list()
+    expect(await list()).toBe(alone)
   })
 
   it('needs an administrator with a recent proof', async () => {

@@ -73,14 +73,12 @@ describe('oidc-provider', () => {
     provider.currentSubject = 'alice'
     const stolen = await provider.visit(await attacker.start(), new Map())
     const own = await victim.start()
-    expect(await victim.callback({ ...stolen, state: own.searchParams.get('state') ?? '' })).toBe(
-      '/login?error=provider_failed&provider=acme',
-    )
+    expect(await victim.callback({ ...stolen, state: own.searchParams.get('state') ?? '' })).toBe('/login?error=expired&provider=acme')
     expect(await victim.viewer()).toBeNull()
     const next = await provider.visit(await attacker.start(), new Map())
     expect(await attacker.callback(next)).toBe('/')
     const replay = await attacker.start()
-    expect(await attacker.callback({ ...next, state: replay.searchParams.get('state') ?? '' })).toContain('error=provider_failed')
+    expect(await attacker.callback({ ...next, state: replay.searchParams.get('state') ?? '' })).toContain('error=expired')
   })
 
   it('ends sessions by back-channel logout when its user signs out there', async () => {

@@ -230,9 +230,9 @@ describe('a provider', () => {
     await using _stub = stub
     stub.behaviour.metadata = { token_endpoint: `${internal.issuer}/token` }
     const browser = new Browser(app)
-    expect(await browser.signIn(stub, alice)).toBe('/login?error=provider_unreachable&provider=acme')
+    expect(await browser.signIn(stub, alice)).toBe('/login?error=provider_failed&provider=acme')
     stub.behaviour.metadata = { jwks_uri: `${internal.issuer}/jwks` }
-    expect(await browser.signIn(stub, alice)).toBe('/login?error=provider_unreachable&provider=acme')
+    expect(await browser.signIn(stub, alice)).toBe('/login?error=provider_failed&provider=acme')
     expect(internal.exchanges).toHaveLength(0)
   })
 

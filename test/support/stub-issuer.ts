@@ -12,12 +12,18 @@ export type Behaviour = {
   metadata?: Record<string, unknown>
   /** Answers all requests with this status. */
   status?: number
+  /** Rejects all codes with this error. */
+  tokenError?: string
+  /** Redirects all requests for keys to this URL. */
+  keysAt?: string
 }
 
 /** An OpenID provider that issues whatever ID tokens a test wants. A code is the JSON of the claims, in base64url. */
 export class StubIssuer implements AsyncDisposable {
   readonly issuer: string
   readonly behaviour: Behaviour = {}
+  /** Paths of the requests. */
+  readonly requests: string[] = []
   /** Bodies that the token endpoint received. */
   readonly exchanges: URLSearchParams[] = []
   keys: Key[]
@@ -36,7 +42,9 @@ export class StubIssuer implements AsyncDisposable {
       request.on('data', (chunk: Buffer) => chunks.push(chunk))
       request.on('end', () => {
         void held.stub?.answer(request.url ?? '/', Buffer.concat(chunks).toString()).then(({ status, body }) => {
-          response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+          const { keysAt: location } = held.stub?.behaviour ?? {}
+          const headers = { 'content-type': 'application/json', ...(status === 302 && location !== undefined && { location }) }
+          response.writeHead(status, headers).end(JSON.stringify(body))
         })
       })
     })
@@ -64,14 +72,17 @@ export class StubIssuer implements AsyncDisposable {
   code = (claims: Record<string, unknown>): string => Buffer.from(JSON.stringify(claims)).toString('base64url')
 
   private async answer(url: string, body: string): Promise<{ status: number; body: unknown }> {
-    const { status, metadata } = this.behaviour
+    const { status, metadata, tokenError, keysAt } = this.behaviour
     const path = new URL(url, this.issuer).pathname
+    this.requests.push(path)
     if (status !== undefined) return { status, body: { error: 'temporarily_unavailable' } }
     if (path === '/.well-known/openid-configuration') return { status: 200, body: { ...this.metadata(), ...metadata } }
+    if (path === '/jwks' && keysAt !== undefined) return { status: 302, body: {} }
     if (path === '/jwks') return { status: 200, body: { keys: await Promise.all(this.keys.map(publicKeyOf)) } }
     if (path !== '/token') return { status: 404, body: {} }
     const given = new URLSearchParams(body)
     this.exchanges.push(given)
+    if (tokenError !== undefined) return { status: 400, body: { error: tokenError, error_description: 'Rejected.' } }
     const claims = JSON.parse(Buffer.from(given.get('code') ?? '', 'base64url').toString()) as JWTPayload
     const idToken = await (this.behaviour.idToken ?? this.sign)(claims)
     return { status: 200, body: { access_token: 'unused', token_type: 'Bearer', id_token: idToken } }

@@ -7,6 +7,7 @@ import { conflict, insufficientPermissions, notFound } from '../../errors.ts'
 import { Invite } from '../invites/entity.ts'
 import { issueInvite } from '../invites/service.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
+import { adminCommand } from '../../platform/config/version.ts'
 import { revokeSessions } from '../sessions/service.ts'
 import { changeUnlessOwner, editable, replacePassword, requirePerson, limitLookups, reloadUser } from '../users/service.ts'
 import type { Role } from '../../platform/access/roles.ts'
@@ -135,7 +136,7 @@ async function transfer({ em, viewer, ip }: SignedInContext, email: string) {
   if (!target) throw notFound('There is no user with this e-mail address.')
   if (target.id === viewer.id) throw conflict('You already own this server. Name another administrator.')
   requirePerson(target)
-  if (!canBecomeOwner(target)) throw conflict(`${target.displayName} must be an active administrator first.`)
+  if (!canBecomeOwner(target)) throw conflict(explainNoOwner(target))
   try {
     await em.transactional(async (inner) => {
       // Each update repeats its condition. Of two concurrent transfers, or a transfer and a demotion, one is rolled back.
@@ -150,6 +151,11 @@ async function transfer({ em, viewer, ip }: SignedInContext, email: string) {
     throw error
   }
   return { owner: await reloadUser(em, target.id), previousOwner: await reloadUser(em, viewer.id) }
+}
+
+function explainNoOwner({ displayName, email, role, isActive }: User): string {
+  if (role !== 'admin' || !isActive) return `${displayName} must be an active administrator first.`
+  return `${displayName} has no password. The owner needs one, to sign in without a provider. Set one on the server: ${adminCommand} reset-password ${email}`
 }
 
 const justChanged = () => conflict('The roles were changed at the same time. Reload, then try again.')

@@ -24,7 +24,11 @@ builder.mutationField('createOidcProvider', (t) =>
     input: {
       name: t.input.string({ required: true, description: 'Name in URLs: at most 32 lower-case letters, digits and underscores.' }),
       label: t.input.string({ description: 'Name on the sign-in page. Default: the name.', validate: oidcTexts.label.nullish() }),
-      issuer: t.input.string({ required: true, description: 'The issuer.', validate: oidcIssuer }),
+      issuer: t.input.string({
+        required: true,
+        description: 'The issuer. The setting TOKEN_ISSUER_HOSTS must list a host with a private address.',
+        validate: oidcIssuer,
+      }),
       clientId: t.input.string({ required: true, description: 'Client id of this server.', validate: oidcTexts.clientId }),
       clientSecret: t.input.string({ description: secretText, validate: oidcTexts.clientSecret.nullish(), ...isSecret }),
       scopes: t.input.string({ description: 'Scopes to request. Default: `openid email profile`.', validate: oidcScopes.nullish() }),

@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/sql'
 import * as oidc from 'openid-client'
 import { type Context, isSignedIn, type SignedInContext } from '../../platform/access/context.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
@@ -9,99 +8,97 @@ import { ProviderSession, Session } from '../sessions/entity.ts'
 import { originOf } from '../sessions/origin.ts'
 import { sendSession, startSession } from '../sessions/start.ts'
 import { User } from '../users/entity.ts'
-import { type Answer, type Client, exchange, isFaultOfProvider, openClient, RoundFailure } from './client.ts'
-import { LinkedIdentity, OidcRound } from './entity.ts'
-import { type Groups, mapGroups, type Mapping, readGroupRules, readGroups } from './groups.ts'
-import { acceptWithIdentity, findLinked, linkIdentity, type Person, signUpWithIdentity } from './identities.ts'
+import { type Answer, type Client, exchange, openClient, AttemptFailure } from './client.ts'
+import { LinkedIdentity, OidcAttempt } from './entity.ts'
+import { type Groups, mapGroups, type Mapping, readGroupRules, readGroups, writeGrants } from './groups.ts'
+import { acceptWithIdentity, applyGrants, findLinked, linkIdentity, type Person, signUpWithIdentity } from './identities.ts'
 import { findProvider, type Provider, recordOutcome } from './providers.ts'
-import { type Round, takeRound, withQuery } from './rounds.ts'
+import { type Attempt, takeAttempt, loginPath, withQuery } from './attempts.ts'
 
-/** A verified round: the person at the provider, and what their groups give. */
-type Verified = Answer & { client: Client; provider: Provider; person: Person; groups: Groups; mapping: Mapping | null; round: Round }
+/** A verified attempt: the person at the provider, and what their groups give. */
+type Verified = Answer & { client: Client; provider: Provider; person: Person; groups: Groups; mapping: Mapping | null; attempt: Attempt }
 
-/** How long before the start of the round a sign-in may be for a proof, for clocks that differ. */
+/** How long before the start of the attempt a sign-in may be for a proof, for clocks that differ. */
 const skewSeconds = 60
 
 /**
- * Completes the round of a callback.
- * @returns the path of this server to send the browser to, with the parameters `error` and `provider` if the round failed.
+ * Completes the attempt of a callback.
+ * @returns the path of this server to send the browser to, with the parameters `error` and `provider` if the attempt failed.
  */
-export async function finishRound(context: Context, name: string): Promise<string> {
-  let round: Round | null = null
+export async function finishAttempt(context: Context, name: string): Promise<string> {
+  let attempt: Attempt | null = null
   try {
     const provider = await findProvider(context, name)
-    if (!provider) throw new RoundFailure('unknown_provider')
-    round = await takeRound(context, name, (context.request.query as { state?: unknown }).state)
-    const verified = await verify(context, provider, round)
-    const path = await completions[round.purpose](context, verified)
+    if (!provider) throw new AttemptFailure('unknown_provider')
+    attempt = await takeAttempt(context, name, (context.request.query as { state?: unknown }).state)
+    if (attempt.isExpired) throw new AttemptFailure('expired')
+    const verified = await verify(context, provider, attempt)
+    const path = await completions[attempt.purpose](context, verified)
     await recordOutcome(context, name, null)
     return path
   } catch (error) {
-    if (!(error instanceof RoundFailure)) throw error
-    // Anyone can write an address with an error of their own.
-    const isFromBrowser = Object.hasOwn(context.request.query as object, 'error')
-    if (isFaultOfProvider(error.code) && !isFromBrowser) await recordOutcome(context, name, error.message)
-    return withQuery(failurePath(round), { error: error.code, provider: name })
+    if (!(error instanceof AttemptFailure)) throw error
+    if (error.isFaultOfProvider) await recordOutcome(context, name, error.message)
+    else if (error.message !== error.code) context.log.info(`Sign-in provider ${name}: ${error.message}`)
+    return withQuery(failurePath(attempt), { error: error.code, provider: name })
   }
 }
 
-/** Returns the page that shows why a round failed. */
-function failurePath(round: Round | null): string {
-  if (round === null || round.purpose === 'signIn') return '/login'
-  if (round.purpose === 'invite') return `/invite/${round.invite}`
-  return round.returnTo
+/** Returns the page that shows why an attempt failed. */
+function failurePath(attempt: Attempt | null): string {
+  if (attempt === null || attempt.purpose === 'signIn') return loginPath(attempt?.returnTo)
+  if (attempt.purpose === 'invite') return `/invite/${attempt.invite}`
+  return attempt.returnTo
 }
 
-async function verify(context: Context, provider: Provider, round: Round): Promise<Verified> {
+async function verify(context: Context, provider: Provider, attempt: Attempt): Promise<Verified> {
   const client = await openClient(context, provider)
-  const callback = new URL(round.redirectUri)
+  const callback = new URL(attempt.redirectUri)
   callback.search = new URL(context.request.url, callback).search
-  const elapsed = Math.ceil((context.now().getTime() - round.startedAt.getTime()) / 1000)
-  const maxAge = round.purpose === 'proof' ? elapsed + skewSeconds : null
-  const answer = await exchange(client, callback, { ...round, maxAge })
+  const elapsed = Math.ceil((context.now().getTime() - attempt.startedAt.getTime()) / 1000)
+  const maxAge = attempt.purpose === 'proof' ? elapsed + skewSeconds : null
+  const answer = await exchange(client, callback, { ...attempt, maxAge })
   const { claims } = answer
   const groups = readGroups(claims, provider.groupsClaim)
   if (groups?.isIncomplete)
     context.log.warning(
       `Sign-in provider ${provider.name}: the user is in too many groups to be listed, so roles and memberships do not change.`,
     )
-  const rules = await readGroupRules(context.database.reads, provider.name)
+  const rules = await readGroupRules(context, provider.name)
   const mapping = mapGroups(groups, rules, context.config.OIDC_DEFAULT_ROLE)
-  return { ...answer, client, provider, round, groups, mapping, person: { issuer: claims.iss, subject: claims.sub, claims } }
+  return { ...answer, client, provider, attempt, groups, mapping, person: { issuer: claims.iss, subject: claims.sub, claims } }
 }
 
 type Completion = (context: Context, verified: Verified) => Promise<string>
 
-const completions: Record<Round['purpose'], Completion> = {
+const completions: Record<Attempt['purpose'], Completion> = {
   signIn: async (context, verified) => {
     const { provider, person, groups } = verified
-    if (!(await findLinked(context.em, person)))
-      await orAudit(context, provider, () => signUpWithIdentity(context, provider, person, groups))
-    return signIn(context, verified)
+    const signUp = () => orAudit(context, provider, () => signUpWithIdentity(context, provider, person, groups))
+    return signIn(context, verified, (await findLinked(context.em, person)) ?? (await signUp()))
   },
   invite: async (context, verified) => {
-    await acceptWithIdentity(context, verified.provider, verified.person, verified.round.invite ?? '')
-    return signIn(context, verified)
+    const { provider, person, attempt } = verified
+    return signIn(context, verified, await acceptWithIdentity(context, provider, person, attempt.invite ?? ''))
   },
-  link: async (context, { provider, person, round }) => {
-    await linkIdentity(requireOwnSession(context, round), provider, person)
-    return round.returnTo
+  link: async (context, { provider, person, attempt }) => {
+    await linkIdentity(requireOwnSession(context, attempt), provider, person)
+    return attempt.returnTo
   },
-  proof: async (context, { provider, person, round }) => {
-    const own = requireOwnSession(context, round)
+  proof: async (context, { provider, person, attempt }) => {
+    const own = requireOwnSession(context, attempt)
     const linked = await findLinked(context.em, person)
-    if (linked?.user.id !== own.viewer.id) throw new RoundFailure('wrong_identity')
+    if (linked?.user.id !== own.viewer.id) throw new AttemptFailure('wrong_identity')
     await confirm(own, provider)
-    return round.returnTo
+    return attempt.returnTo
   },
-  test: (context, verified) => showTest(requireOwnSession(context, verified.round), verified),
-  result: () => Promise.reject(new RoundFailure('expired')),
+  test: (context, verified) => showTest(requireOwnSession(context, verified.attempt), verified),
 }
 
 /** Writes an audit entry for a person without an account. */
-async function orAudit({ em, ip }: Context, { label }: Provider, work: () => Promise<void>): Promise<void> {
+async function orAudit<Result>({ em, ip }: Context, { label }: Provider, work: () => Promise<Result>): Promise<Result> {
   try {
-    await work()
+    return await work()
   } catch (error) {
     audit(em, { kind: 'user.login_failed', actor: null, summary: `Someone without a linked account tried to sign in through ${label}`, ip })
     await em.flush()
@@ -109,17 +106,19 @@ async function orAudit({ em, ip }: Context, { label }: Provider, work: () => Pro
   }
 }
 
-/** Requires that the session that started the round sent the callback. @throws RoundFailure `session_ended` */
-function requireOwnSession(context: Context, { session }: Round): SignedInContext {
+/** Requires that the session that started the attempt sent the callback. @throws AttemptFailure `session_ended` */
+function requireOwnSession(context: Context, { session }: Attempt): SignedInContext {
   if (isSignedIn(context) && context.credential.kind === 'session' && context.credential.id === session) return context
-  throw new RoundFailure('session_ended')
+  throw new AttemptFailure('session_ended')
 }
 
-async function signIn(context: Context, { client, provider, person, mapping, round, claims, idToken }: Verified): Promise<string> {
-  const { em, now, keys, request, config } = context
-  const linked = await findLinked(em, person)
-  if (!linked) throw new RoundFailure('not_linked')
-  const { user } = linked
+async function signIn(
+  context: Context,
+  { client, provider, person, mapping, attempt, claims, idToken }: Verified,
+  linked: LinkedIdentity,
+): Promise<string> {
+  const { now, keys, request, config } = context
+  const user = linked.user as User
   const origin = await originOf(context, user.id)
   const session = await startSession(context, user, {
     way: 'provider',
@@ -130,36 +129,23 @@ async function signIn(context: Context, { client, provider, person, mapping, rou
     summary: `${user.displayName} signed in through ${provider.label}`,
     also: async (inner, started) => {
       const email = typeof claims.email === 'string' ? claims.email.slice(0, 254) : null
-      const used = await inner.nativeUpdate(LinkedIdentity, { id: linked.id, user: user.id }, { lastUsedAt: now(), email })
-      if (used === 0) throw new RoundFailure('not_linked')
+      const used = { lastUsedAt: now(), email, ...(mapping && writeGrants(provider.name, mapping)) }
+      if ((await inner.nativeUpdate(LinkedIdentity, { id: linked.id, user: user.id }, used)) === 0) throw new AttemptFailure('not_linked')
       const { issuer, subject } = person
       const sid = typeof claims.sid === 'string' ? claims.sid.slice(0, 255) : null
       const endSessionUrl = buildEndSessionUrl(client, idToken, publicUrl(request, config.SERVER_URL))
       inner.create(ProviderSession, { session: started, issuer, subject, sid, endSessionUrl: endSessionUrl && seal(keys, endSessionUrl) })
-      if (mapping) await applyMapping(inner, context, user, mapping)
+      if (mapping) await applyGrants(inner, context, user)
     },
   })
-  if (!session) throw new RoundFailure('account_disabled')
+  if (!session) throw new AttemptFailure('account_disabled')
   sendSession(context, session, origin)
-  return round.returnTo
+  return attempt.returnTo
 }
 
 /** Returns when the person last proved who they are at the provider. A sign-in without that time may be silent, and proves nothing. */
 const provedAtOf = ({ auth_time: seconds }: Answer['claims'], now: Date): Date =>
   new Date(typeof seconds === 'number' ? Math.min(seconds * 1000, now.getTime()) : 0)
-
-/** Gives the user what their groups give. The role changes only if groups decide it, and never that of the owner. */
-async function applyMapping(
-  em: EntityManager,
-  { ip, now, syncMemberships }: Context,
-  user: User,
-  { role, memberships }: Mapping,
-): Promise<void> {
-  const changed = await em.nativeUpdate(User, { id: user.id, hasMappedRole: true, role: { $nin: ['owner', role] } }, { role })
-  if (changed > 0)
-    audit(em, { kind: 'user.updated', actor: user, user, summary: `The groups of ${user.displayName} gave the role ${role}`, ip })
-  await syncMemberships(em, user, memberships, { ip, now: now() })
-}
 
 /** Returns the URL that signs out at the provider; null where it has none. Long ID tokens are left out. */
 function buildEndSessionUrl(client: Client, idToken: string, serverUrl: string): string | null {
@@ -172,7 +158,7 @@ function buildEndSessionUrl(client: Client, idToken: string, serverUrl: string):
 async function confirm({ em, viewer, credential, ip, now }: SignedInContext, { label }: Provider): Promise<void> {
   await em.fork().transactional(async (inner) => {
     const proved = await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { provedAt: now() })
-    if (proved === 0) throw new RoundFailure('session_ended')
+    if (proved === 0) throw new AttemptFailure('session_ended')
     const summary = `${viewer.displayName} confirmed their identity through ${label}`
     audit(inner, { kind: 'identity.confirmed', actor: viewer, user: viewer, summary, ip })
   })
@@ -187,10 +173,10 @@ export type TestResult = {
   memberships: { publisher: string; role: string }[]
 }
 
-/** Keeps the claims of a test for its administrator until the round would have expired. Changes nothing else. */
+/** Keeps the claims of a test for its administrator until the attempt would have expired. Changes nothing else. */
 async function showTest(
   { em, keys, credential, now }: SignedInContext,
-  { provider, claims, groups, mapping, round }: Verified,
+  { provider, claims, groups, mapping, attempt }: Verified,
 ): Promise<string> {
   const result: TestResult = {
     provider: provider.name,
@@ -201,7 +187,7 @@ async function showTest(
     memberships: [...(mapping?.memberships ?? [])].map(([publisher, role]) => ({ publisher, role })),
   }
   const id = randomText(32)
-  em.create(OidcRound, {
+  em.create(OidcAttempt, {
     stateHash: sha256(id),
     browserHash: sha256(id),
     provider: provider.name,
@@ -212,12 +198,12 @@ async function showTest(
     expiresAt: new Date(now().getTime() + 10 * 60_000),
   })
   await em.flush()
-  return withQuery(round.returnTo, { test: id, provider: provider.name })
+  return withQuery(attempt.returnTo, { test: id, provider: provider.name })
 }
 
 /** Returns the result of a test of this session, or null. */
 export async function readTest({ em, keys, credential, now }: SignedInContext, id: string): Promise<TestResult | null> {
-  const row = await em.findOne(OidcRound, { stateHash: sha256(id), purpose: 'result', session: credential.id, expiresAt: { $gt: now() } })
+  const row = await em.findOne(OidcAttempt, { stateHash: sha256(id), purpose: 'result', session: credential.id, expiresAt: { $gt: now() } })
   const text = row && unseal(keys, row.sealed)
   return text === null ? null : (JSON.parse(text) as TestResult)
 }

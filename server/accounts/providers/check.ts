@@ -1,5 +1,5 @@
 import type { Context } from '../../platform/access/context.ts'
-import { type Client, explainFailure, isFaultOfProvider, openClient, readKeys } from './client.ts'
+import { type Client, explainFailure, openClient, readKeys } from './client.ts'
 import { type Provider, recordOutcome } from './providers.ts'
 
 export type Checked = { isUsable: boolean; findings: string[] }
@@ -16,7 +16,7 @@ export async function checkProvider(context: Context, provider: Provider): Promi
     return { isUsable: true, findings: hints(client, provider) }
   } catch (error) {
     const failure = explainFailure(error, 'provider_failed')
-    if (isFaultOfProvider(failure.code)) await recordOutcome(context, provider.name, failure.message)
+    if (failure.isFaultOfProvider) await recordOutcome(context, provider.name, failure.message)
     const what = failure.code === 'provider_unreachable' ? 'The provider does not answer' : 'The metadata of the provider cannot be used'
     return { isUsable: false, findings: [`${what}: ${failure.message}`] }
   }

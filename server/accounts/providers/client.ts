@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import * as oidc from 'openid-client'
 import type { Services } from '../../services.ts'
-import { publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, readContent, requestUrl } from '../../platform/outbound/request.ts'
+import { NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
 import type { Provider } from './providers.ts'
 
-/** Codes of failed rounds, which the sign-in page receives as `error`. */
-export type RoundError =
+/** Codes of failed attempts, which the sign-in page receives as `error`. */
+export type AttemptError =
   | 'unknown_provider'
   | 'provider_unreachable'
   | 'provider_failed'
@@ -21,18 +20,24 @@ export type RoundError =
   | 'invitation_invalid'
   | 'rate_limited'
 
-/** A round that failed: a code for the page, and for the log and administrators what happened. */
-export class RoundFailure extends Error {
-  readonly code: RoundError
-  constructor(code: RoundError, message: string = code, cause?: unknown) {
+/** Codes for which the provider, or its configuration, is at fault. */
+const faultsOfProvider: ReadonlySet<AttemptError> = new Set(['provider_unreachable', 'provider_failed', 'invalid_response'])
+
+/** An attempt that failed: a code for the page, and for the log and administrators what happened. */
+export class AttemptFailure extends Error {
+  readonly code: AttemptError
+  /** Whether administrators see it as a failure of the provider. What only a browser sent proves nothing about the provider. */
+  readonly isFaultOfProvider: boolean
+  constructor(
+    code: AttemptError,
+    message: string = code,
+    { cause, isFromBrowser = false }: { cause?: unknown; isFromBrowser?: boolean } = {},
+  ) {
     super(message, { cause })
     this.code = code
+    this.isFaultOfProvider = faultsOfProvider.has(code) && !isFromBrowser
   }
 }
-
-/** Codes for which the provider, or its configuration, is at fault. */
-export const isFaultOfProvider = (code: RoundError): boolean =>
-  code === 'provider_unreachable' || code === 'provider_failed' || code === 'invalid_response'
 
 const timeoutSeconds = 10
 const maxBytes = 1024 * 1024
@@ -42,15 +47,15 @@ export type Client = oidc.Configuration
 
 /**
  * Reads the provider's metadata, each time: a change of its endpoints or keys then holds at once on all instances.
- * @throws RoundFailure
+ * @throws AttemptFailure
  */
 export async function openClient(services: Network, provider: Provider): Promise<Client> {
-  const { issuer, clientId, clientSecret, hasUnreadableSecret } = provider
+  const { issuer, clientId, clientSecret, hasUnreadableSecret, isFromEnvironment } = provider
   if (hasUnreadableSecret)
-    throw new RoundFailure('provider_failed', 'The stored client secret cannot be decrypted with JWT_SECRET. Enter it again.')
+    throw new AttemptFailure('provider_failed', 'The stored client secret cannot be decrypted with JWT_SECRET. Enter it again.')
   const url = new URL(issuer)
   const adjust = [oidc.enableNonRepudiationChecks, ...(url.protocol === 'http:' ? [oidc.allowInsecureRequests] : [])]
-  const options = { execute: adjust, timeout: timeoutSeconds, [oidc.customFetch]: fetchThrough(services, url) }
+  const options = { execute: adjust, timeout: timeoutSeconds, [oidc.customFetch]: fetchThrough(services, isFromEnvironment ? url : null) }
   const secret = clientSecret === null ? {} : { client_secret: clientSecret }
   try {
     return await oidc.discovery(url, clientId, secret, clientSecret === null ? oidc.None() : authenticateBy(clientSecret), options)
@@ -68,14 +73,14 @@ function authenticateBy(secret: string): oidc.ClientAuth {
   }
 }
 
-/** Sends requests by the rules for outgoing requests. Only the issuer's own host may have a private address. Redirects are not followed. */
-function fetchThrough({ config, stopping }: Network, issuer: URL): oidc.CustomFetch {
+/**
+ * Sends requests by the rules for issuers. `trusted` is the issuer of a provider that the operator configured, whose host may have a private address.
+ * Redirects are not followed.
+ */
+function fetchThrough({ config, stopping }: Network, trusted: URL | null): oidc.CustomFetch {
   return async (url, { method, headers, body, signal }) => {
-    const answer = await requestUrl(url, {
-      servers: config.DNS_SERVERS,
-      proxies: config,
-      isConfigured: ({ host, protocol }) => host === issuer.host && protocol === issuer.protocol,
-      isAllowed: publicOnly,
+    const answer = await requestIssuer(config, url, {
+      isTrusted: ({ origin }) => origin === trusted?.origin,
       signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
       headers,
       method,
@@ -91,17 +96,25 @@ function fetchThrough({ config, stopping }: Network, issuer: URL): oidc.CustomFe
   }
 }
 
-/** Checks that the callback belongs to what the round expects, exchanges the code, and verifies the ID token with the keys of the provider. */
+/** Checks that the callback belongs to what the attempt expects, exchanges the code, and verifies the ID token with the keys of the provider. */
 export type Expected = { nonce: string; verifier: string; state: string; maxAge: number | null }
 
 export type Claims = Record<string, unknown> & { iss: string; sub: string }
 export type Answer = { claims: Claims; idToken: string }
 
 /**
- * Completes a round at the provider.
- * @throws RoundFailure
+ * Completes an attempt at the provider.
+ * @throws AttemptFailure
  */
 export async function exchange(client: Client, callback: URL, { nonce, verifier, state, maxAge }: Expected): Promise<Answer> {
+  // The parameters of the callback are checked before the provider is asked.
+  let isFromBrowser = true
+  const send = client[oidc.customFetch]
+  if (send)
+    client[oidc.customFetch] = (url, options) => {
+      isFromBrowser = false
+      return send(url, options)
+    }
   try {
     const tokens = await oidc.authorizationCodeGrant(client, callback, {
       expectedNonce: nonce,
@@ -112,47 +125,56 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
     })
     const own = tokens.claims()
     if (!own || own.sub.length > 255)
-      throw new RoundFailure('invalid_response', 'The provider sent no ID token, or one with a subject that is too long.')
+      throw new AttemptFailure('invalid_response', 'The provider sent no ID token, or one with a subject that is too long.')
     const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined
     const more = hasUserInfo ? await oidc.fetchUserInfo(client, tokens.access_token, own.sub) : {}
     return { claims: { ...more, ...own }, idToken: tokens.id_token ?? '' }
   } catch (error) {
-    throw explainFailure(error, 'invalid_response')
+    throw explainFailure(error, 'invalid_response', isFromBrowser)
   }
 }
 
 /** Returns the failure of a request or of a check. `code` is for errors that say nothing else. */
-export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response'): RoundFailure {
-  if (error instanceof RoundFailure) return error
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause)
+export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response', isFromBrowser = false): AttemptFailure {
+  if (error instanceof AttemptFailure) return error
+  const details = { cause: error, isFromBrowser }
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    const isForbidden = cause instanceof NotFetched && cause.isForbidden
+    if (isForbidden) return new AttemptFailure('provider_failed', cause.message, details)
     if (cause instanceof NotFetched || cause.name === 'TimeoutError' || cause.name === 'AbortError')
-      return new RoundFailure('provider_unreachable', cause.message, error)
+      return new AttemptFailure('provider_unreachable', cause.message, details)
+  }
   if (error instanceof oidc.AuthorizationResponseError) {
     const isDenied = error.error === 'access_denied' || error.error === 'login_required'
-    return new RoundFailure(isDenied ? 'access_denied' : 'provider_failed', describe(error.error, error.error_description), error)
+    return new AttemptFailure(isDenied ? 'access_denied' : 'provider_failed', describe(error.error, error.error_description), details)
   }
+  // The code was used before, or has expired, or the browser sent one that the provider did not issue (RFC 6749, section 5.2).
   if (error instanceof oidc.ResponseBodyError)
-    return new RoundFailure('provider_failed', describe(error.error, error.error_description), error)
+    return new AttemptFailure(
+      error.error === 'invalid_grant' ? 'expired' : 'provider_failed',
+      describe(error.error, error.error_description),
+      details,
+    )
   const messages: string[] = []
   for (let cause: unknown = error; cause instanceof Error && messages.length < 3; cause = cause.cause) messages.push(cause.message)
-  return new RoundFailure(code, [...new Set(messages)].join(': ') || String(error), error)
+  return new AttemptFailure(code, [...new Set(messages)].join(': ') || String(error), details)
 }
 
 const describe = (error: string, description?: string): string => `The provider answered ${error}${description ? `: ${description}` : ''}`
 
 /**
  * Reads the keys with which the provider signs.
- * @throws RoundFailure
+ * @throws AttemptFailure
  */
 export async function readKeys(client: Client): Promise<{ keys: Record<string, unknown>[] }> {
   const { jwks_uri: url } = client.serverMetadata()
   const send = client[oidc.customFetch]
-  if (url === undefined || !send) throw new RoundFailure('provider_failed', 'The metadata of the provider has no jwks_uri.')
+  if (url === undefined || !send) throw new AttemptFailure('provider_failed', 'The metadata of the provider has no jwks_uri.')
   try {
     const signal = AbortSignal.timeout(timeoutSeconds * 1000)
     const answer = await send(url, { method: 'GET', headers: { accept: 'application/json' }, body: undefined, redirect: 'manual', signal })
     const parsed = z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).safeParse(answer.ok ? await answer.json() : null)
-    if (!parsed.success) throw new RoundFailure('provider_failed', `The keys of the provider cannot be read (status ${answer.status}).`)
+    if (!parsed.success) throw new AttemptFailure('provider_failed', `The keys of the provider cannot be read (status ${answer.status}).`)
     return parsed.data
   } catch (error) {
     throw explainFailure(error, 'provider_failed')

@@ -48,17 +48,20 @@ export const LinkedIdentity = defineEntity({
     /** The e-mail address at the last sign-in, to recognize the identity. It has no other meaning. */
     email: p.string().length(254).nullable(),
     lastUsedAt: p.datetime(3),
+    /** JSON of the role and the memberships that the groups gave at the latest sign-in, and the name of the provider; null if there were no groups. */
+    grants: p.text().nullable(),
+    grantedBy: p.string().length(32).nullable(),
   },
 })
 export type LinkedIdentity = InferEntity<typeof LinkedIdentity>
 
-/** What a round through a provider is for. `result` is a finished test, whose claims its administrator may read. */
-export const roundPurposes = ['signIn', 'link', 'invite', 'proof', 'test', 'result'] as const
-export type RoundPurpose = (typeof roundPurposes)[number]
+/** What a sign-in attempt is for. `result` is a finished test, whose claims its administrator may read. */
+export const attemptPurposes = ['signIn', 'link', 'invite', 'proof', 'test', 'result'] as const
+export type AttemptPurpose = (typeof attemptPurposes)[number]
 
-/** A round through a provider that has started. It is bound to the browser that started it, and deleted by its callback. */
-export const OidcRound = defineEntity({
-  name: 'OidcRound',
+/** A sign-in attempt: an authorization request that the provider has not answered yet. It is bound to the browser that started it, and deleted by its callback. */
+export const OidcAttempt = defineEntity({
+  name: 'OidcAttempt',
   tableName: 'oidc_rounds',
   extends: Base,
   properties: {
@@ -67,15 +70,15 @@ export const OidcRound = defineEntity({
     /** SHA-256 of the cookie of the browser. */
     browserHash: p.string().length(64),
     provider: p.string().length(32),
-    purpose: p.enum(roundPurposes),
-    /** The session that started the round, if it belongs to one. */
+    purpose: p.enum(attemptPurposes),
+    /** The session that started the attempt, if it belongs to one. */
     session: () => p.manyToOne(Session).nullable().deleteRule('cascade').index(),
     /** Sealed JSON of what the callback needs. */
     sealed: p.text(),
     expiresAt: p.datetime(3).index(),
   },
 })
-export type OidcRound = InferEntity<typeof OidcRound>
+export type OidcAttempt = InferEntity<typeof OidcAttempt>
 
 /** A logout token that was accepted, so that it is not accepted again. */
 export const UsedLogoutToken = defineEntity({
@@ -89,7 +92,7 @@ export const UsedLogoutToken = defineEntity({
 })
 export type UsedLogoutToken = InferEntity<typeof UsedLogoutToken>
 
-type Entities = typeof OidcProvider | typeof OidcProviderState | typeof LinkedIdentity | typeof OidcRound | typeof UsedLogoutToken
+type Entities = typeof OidcProvider | typeof OidcProviderState | typeof LinkedIdentity | typeof OidcAttempt | typeof UsedLogoutToken
 
 declare module '../../platform/db/query.ts' {
   interface Tables extends InferKyselyDB<Entities> {}

@@ -2,8 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
-import type { Reads } from '../../platform/db/reads.ts'
-import { lockSetting, readSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
+import { loadSetting, lockSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { audit } from '../audit/service.ts'
 
 export const publisherRoles = ['member', 'admin'] as const
@@ -32,8 +31,8 @@ const schema = z.object({
 const groupRules: Setting<z.infer<typeof schema>> = { key: 'oidc_groups', schema, initial: { providers: {} } }
 
 /** Returns the rules for the groups of a provider. */
-export const readGroupRules = async (reads: Reads, provider: string): Promise<GroupRule[]> =>
-  (await readSetting(reads, groupRules)).providers[provider] ?? []
+export const readGroupRules = async (request: { em: EntityManager }, provider: string): Promise<GroupRule[]> =>
+  (await loadSetting(request, groupRules)).providers[provider] ?? []
 
 /**
  * Replaces the rules for the groups of a provider. They apply at the next sign-in of each user.
@@ -89,6 +88,26 @@ export function mapGroups(groups: Groups, rules: readonly GroupRule[], defaultRo
     if (publisher !== null)
       memberships.set(publisher, higher(publisherRoles, memberships.get(publisher) ?? 'member', publisherRole ?? 'member'))
   const role = applied.reduce((best, one) => (one.role === null ? best : higher(mappedRoles, best, one.role)), defaultRole)
+  return { role, memberships }
+}
+
+const grantsSchema = z.object({ role: z.enum(mappedRoles), memberships: z.record(z.string(), z.enum(publisherRoles)) })
+
+/** Returns the columns of an identity that keep what its groups give. */
+export const writeGrants = (provider: string, { role, memberships }: Mapping) => ({
+  grantedBy: provider,
+  grants: JSON.stringify({ role, memberships: Object.fromEntries(memberships) } satisfies z.infer<typeof grantsSchema>),
+})
+
+/** Merges what several identities give: the highest role, and the highest role in each publisher. */
+export function mergeGrants(grants: readonly string[], defaultRole: MappedRole): Mapping {
+  const memberships = new Map<string, PublisherRole>()
+  let role = defaultRole
+  for (const given of grants.map((text) => grantsSchema.parse(JSON.parse(text)))) {
+    role = higher(mappedRoles, role, given.role)
+    for (const [publisher, one] of Object.entries(given.memberships))
+      memberships.set(publisher, higher(publisherRoles, memberships.get(publisher) ?? 'member', one))
+  }
   return { role, memberships }
 }
 

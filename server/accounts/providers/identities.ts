@@ -11,10 +11,10 @@ import { findInvite, waitsForAcceptance } from '../invites/service.ts'
 import { ProviderSession, Session } from '../sessions/entity.ts'
 import { User } from '../users/entity.ts'
 import { displayName as nameSchema, email as emailSchema, emailKey } from '../users/input.ts'
-import { type Claims, RoundFailure } from './client.ts'
+import { type Claims, AttemptFailure } from './client.ts'
 import { LinkedIdentity } from './entity.ts'
-import type { Groups } from './groups.ts'
-import type { Provider } from './providers.ts'
+import { type Groups, mergeGrants } from './groups.ts'
+import { listProviders, type Provider } from './providers.ts'
 
 /** A person at a provider, as the verified claims describe them. */
 export type Person = { issuer: string; subject: string; claims: Claims }
@@ -39,6 +39,12 @@ export async function findLinked(em: EntityManager, { issuer, subject }: Person)
   return em.findOne(LinkedIdentity, { issuer, subject }, { populate: ['user'], refresh: true })
 }
 
+async function requireLinked(em: EntityManager, person: Person): Promise<LinkedIdentity> {
+  const linked = await findLinked(em, person)
+  if (!linked) throw new AttemptFailure('not_linked')
+  return linked
+}
+
 /** Loads the identities of users, oldest first. */
 export const loadIdentities = batched(async (em: EntityManager, users: string[]) => {
   const all = await em.find(LinkedIdentity, { user: { id: { $in: users } } }, { orderBy: { createdAt: 'asc', id: 'asc' } })
@@ -46,17 +52,17 @@ export const loadIdentities = batched(async (em: EntityManager, users: string[])
 })
 
 /**
- * Links a person to the account of the session that started the round.
- * @throws RoundFailure `already_linked` if the person is linked to another account.
+ * Links a person to the account of the session that started the attempt.
+ * @throws AttemptFailure `already_linked` if the person is linked to another account.
  */
 export async function linkIdentity({ em, viewer, ip, now }: SignedInContext, { label }: Provider, person: Person): Promise<void> {
   const known = await findLinked(em, person)
   if (known?.user.id === viewer.id) return
-  if (known) throw new RoundFailure('already_linked')
+  if (known) throw new AttemptFailure('already_linked')
   await orAlreadyLinked(() =>
     em.fork().transactional(async (inner) => {
       const changed = await inner.nativeUpdate(User, { id: viewer.id, isActive: true }, { providerSignInAt: now() })
-      if (changed === 0) throw new RoundFailure('session_ended')
+      if (changed === 0) throw new AttemptFailure('session_ended')
       inner.create(LinkedIdentity, identityOf(person, inner.getReference(User, viewer.id), now()))
       audit(inner, {
         kind: 'identity.linked',
@@ -71,39 +77,40 @@ export async function linkIdentity({ em, viewer, ip, now }: SignedInContext, { l
 
 /**
  * Accepts an invitation with an identity instead of a password.
- * @throws RoundFailure `invitation_invalid`; `already_linked` if the person is linked to another account.
+ * @throws AttemptFailure `invitation_invalid`; `already_linked` if the person is linked to another account.
  */
-export async function acceptWithIdentity(context: Context, { label }: Provider, person: Person, token: string): Promise<void> {
+export async function acceptWithIdentity(context: Context, { label }: Provider, person: Person, token: string): Promise<LinkedIdentity> {
   const { em, ip, now } = context
-  if (await findLinked(em, person)) throw new RoundFailure('already_linked')
+  if (await findLinked(em, person)) throw new AttemptFailure('already_linked')
   const invite = await findInvite(context, token)
-  if (!invite) throw new RoundFailure('invitation_invalid')
+  if (!invite) throw new AttemptFailure('invitation_invalid')
   const user = invite.user as User
   await orAlreadyLinked(() =>
     em.fork().transactional(async (inner) => {
       const made = await inner.nativeUpdate(User, { id: user.id, ...waitsForAcceptance }, { providerSignInAt: now() })
       const taken = made && (await inner.nativeDelete(Invite, { id: invite.id, expiresAt: { $gt: now() } }))
-      if (!taken) throw new RoundFailure('invitation_invalid')
+      if (!taken) throw new AttemptFailure('invitation_invalid')
       inner.create(LinkedIdentity, identityOf(person, inner.getReference(User, user.id), now()))
       const summary = `${user.displayName} accepted the invitation with an identity at ${label}`
       audit(inner, { kind: 'user.invite_accepted', actor: user, user, summary, ip })
     }),
   )
+  return requireLinked(em, person)
 }
 
 const orAlreadyLinked = (work: () => Promise<void>): Promise<void> =>
   work().catch((error: unknown) => {
-    throw error instanceof UniqueConstraintViolationException ? new RoundFailure('already_linked') : error
+    throw error instanceof UniqueConstraintViolationException ? new AttemptFailure('already_linked') : error
   })
 
 /**
  * Creates an account for a person if OIDC_SIGNUP allows it.
- * @throws RoundFailure `not_linked` in all other cases, also if the e-mail address belongs to an account, so that nothing is revealed about it.
+ * @throws AttemptFailure `not_linked` in all other cases, also if the e-mail address belongs to an account, so that nothing is revealed about it.
  */
-export async function signUpWithIdentity(context: Context, { label }: Provider, person: Person, groups: Groups): Promise<void> {
+export async function signUpWithIdentity(context: Context, { label }: Provider, person: Person, groups: Groups): Promise<LinkedIdentity> {
   const { em, config, ip, now } = context
   const email = emailOf(person)
-  if (email === null || !maySignUp(config, email, person, groups)) throw new RoundFailure('not_linked')
+  if (email === null || !maySignUp(config, email, person, groups)) throw new AttemptFailure('not_linked')
   const displayName = nameOf(person, email)
   const account = {
     email,
@@ -121,9 +128,9 @@ export async function signUpWithIdentity(context: Context, { label }: Provider, 
     })
   } catch (error) {
     if (!(error instanceof UniqueConstraintViolationException)) throw error
-    // A concurrent round may have created the account.
-    if (!(await findLinked(em, person))) throw new RoundFailure('not_linked')
+    // A concurrent attempt may have created the account.
   }
+  return requireLinked(em, person)
 }
 
 function maySignUp(config: Services['config'], email: string, { claims }: Person, groups: Groups): boolean {
@@ -166,11 +173,30 @@ export async function unlinkIdentity(context: SignedInContext, id: string): Prom
     const { issuer, subject } = identity
     await inner.nativeDelete(LinkedIdentity, { id })
     if (identities.length === 1) await inner.nativeUpdate(User, { id: viewer.id }, { providerSignInAt: null })
+    if (identity.grants !== null) await applyGrants(inner, context, user)
     await endSessionsOf(inner, { issuer, subject }, credential.kind === 'session' ? credential.id : undefined)
     const summary = `${viewer.displayName} unlinked an identity at ${new URL(issuer).host}`
     audit(inner, { kind: 'identity.unlinked', actor: viewer, user: viewer, summary, ip })
     return identity
   })
+}
+
+/**
+ * Gives a user what the groups of all linked identities gave at their latest sign-ins, and takes what they no longer give. Grants of a provider that was
+ * removed, or that has no groups claim any more, do not count. The role changes only if groups decide it, and never that of the owner.
+ */
+export async function applyGrants(em: EntityManager, context: Context, user: User): Promise<void> {
+  const { config, keys, ip, now, syncMemberships } = context
+  const providers = (await listProviders({ config, keys, em })).filter(({ groupsClaim }) => groupsClaim !== null).map(({ name }) => name)
+  const given = await em.find(LinkedIdentity, { user: user.id, grantedBy: { $in: providers } }, { refresh: true })
+  const { role, memberships } = mergeGrants(
+    given.flatMap(({ grants }) => grants ?? []),
+    config.OIDC_DEFAULT_ROLE,
+  )
+  const changed = await em.nativeUpdate(User, { id: user.id, hasMappedRole: true, role: { $nin: ['owner', role] } }, { role })
+  if (changed > 0)
+    audit(em, { kind: 'user.updated', actor: user, user, summary: `The groups of ${user.displayName} gave the role ${role}`, ip })
+  await syncMemberships(em, user, memberships, { ip, now: now() })
 }
 
 /** Ends the sessions that an identity started, or those of one session of the provider. Returns their number. */

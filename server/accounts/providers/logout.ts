@@ -1,12 +1,13 @@
-import type { JWTPayload } from 'jose'
+import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Context } from '../../platform/access/context.ts'
 import { loadJose, publicKeyAlgorithms, sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
-import { type Client, explainFailure, openClient, readKeys, RoundFailure } from './client.ts'
+import { openClient, readKeys } from './client.ts'
 import { UsedLogoutToken } from './entity.ts'
 import { endSessionsOf } from './identities.ts'
-import { findProvider, recordOutcome } from './providers.ts'
+import { findProvider, type Provider } from './providers.ts'
+import { recordFailure } from './attempts.ts'
 
 /** A logout token that is not accepted. The message is for the provider. */
 export class LogoutRejected extends Error {}
@@ -17,21 +18,26 @@ const toleranceSeconds = 60
 const maxBytes = 16 * 1024
 
 /**
- * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0).
- * @throws LogoutRejected for an invalid or used token; RoundFailure if the keys of the provider cannot be read.
+ * Ends the sessions that a logout token names (OpenID Connect Back-Channel Logout 1.0). Anyone can send a token, so a rejected one is logged, but is not a
+ * failure of the provider.
+ * @throws LogoutRejected for an invalid or used token; AttemptFailure if the keys of the provider cannot be read.
  */
 export async function logOutByProvider(context: Context, name: string, token: unknown): Promise<void> {
   const provider = await findProvider(context, name)
   if (!provider) throw new LogoutRejected('There is no such provider.')
+  try {
+    await endSessions(context, provider, token)
+  } catch (error) {
+    if (error instanceof LogoutRejected) context.log.info(`Back-channel logout of the sign-in provider ${name}: ${error.message}`)
+    throw error
+  }
+}
+
+async function endSessions(context: Context, provider: Provider, token: unknown): Promise<void> {
   if (typeof token !== 'string' || token === '' || token.length > maxBytes)
     throw new LogoutRejected('The parameter logout_token is missing or too long.')
-  const client = await openClient(context, provider).catch(async (error: unknown) => {
-    const failure = explainFailure(error, 'provider_failed')
-    await recordOutcome(context, name, failure.message)
-    throw failure
-  })
-  const issuer = client.serverMetadata().issuer
-  const claims = requireLogout(await verify(client, token, issuer, provider.clientId))
+  const { issuer, keySet } = await readIssuer(context, provider)
+  const claims = requireLogout(await verify(token, keySet, issuer, provider.clientId))
   const { em, ip, now } = context
   try {
     await em.fork().transactional(async (inner) => {
@@ -47,14 +53,23 @@ export async function logOutByProvider(context: Context, name: string, token: un
   }
 }
 
-async function verify(client: Client, token: string, issuer: string, audience: string): Promise<JWTPayload> {
+/** @throws AttemptFailure, which administrators see as a failure of the provider. */
+async function readIssuer(context: Context, provider: Provider): Promise<{ issuer: string; keySet: JSONWebKeySet }> {
+  try {
+    const client = await openClient(context, provider)
+    return { issuer: client.serverMetadata().issuer, keySet: await readKeys(client) }
+  } catch (error) {
+    return recordFailure(context, provider.name, error)
+  }
+}
+
+async function verify(token: string, keySet: JSONWebKeySet, issuer: string, audience: string): Promise<JWTPayload> {
   const { createLocalJWKSet, errors, jwtVerify } = await loadJose()
   try {
-    const keys = createLocalJWKSet(await readKeys(client))
+    const keys = createLocalJWKSet(keySet)
     const options = { issuer, audience, algorithms: publicKeyAlgorithms, clockTolerance: toleranceSeconds, maxTokenAge: maxAgeSeconds }
     return (await jwtVerify(token, keys, options)).payload
   } catch (error) {
-    if (error instanceof RoundFailure) throw error
     if (error instanceof errors.JOSEError) throw new LogoutRejected(`The logout token is not valid: ${error.message}`)
     throw new LogoutRejected('The logout token is not valid.')
   }

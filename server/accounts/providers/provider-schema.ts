@@ -7,7 +7,7 @@ import { checkProvider } from './check.ts'
 import { type GroupRule, type PublisherRole, readGroupRules } from './groups.ts'
 import { findProvider, loadState, requireProvider } from './providers.ts'
 import { OidcProviderRef, OidcPublisherRoleEnum, ruleTexts } from './refs.ts'
-import { callbackUrl, safePath, startRoundFor } from './rounds.ts'
+import { callbackUrl, safePath, startAttemptFor } from './attempts.ts'
 
 const administrators = { authScopes: { scope: 'admin' } } as const
 
@@ -69,7 +69,7 @@ builder.objectFields(OidcProviderRef, (t) => ({
     type: [GroupRuleRef],
     extensions: { size: 20 },
     description: 'What groups of this provider give; for administrators.',
-    resolve: ({ name }, _args, { database }) => readGroupRules(database.reads, name),
+    resolve: ({ name }, _args, context) => readGroupRules(context, name),
   }),
   lastSuccessAt: t.field({
     ...administrators,
@@ -148,7 +148,7 @@ builder.mutationField('testOidcProvider', (t) =>
       const { credential } = context
       if (!checked.isUsable || credential.kind !== 'session') return { ...checked, redirectUrl: null }
       const returnTo = safePath(input.returnTo, '/admin/sign-in')
-      return { ...checked, redirectUrl: await startRoundFor(context, { provider, purpose: 'test', returnTo, session: credential.id }) }
+      return { ...checked, redirectUrl: await startAttemptFor(context, { provider, purpose: 'test', returnTo, session: credential.id }) }
     },
   }),
 )

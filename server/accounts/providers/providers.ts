@@ -4,11 +4,12 @@ import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
 import { defaultScopes, isProviderName, type OidcSettings } from '../../platform/config/oidc-variables.ts'
-import { db, prepared } from '../../platform/db/query.ts'
+import { batched } from '../../platform/db/batched.ts'
+import { db } from '../../platform/db/query.ts'
+import { readRows } from '../../platform/db/statements.ts'
 import { seal, unseal } from '../../platform/http/sealed.ts'
-import type { Services } from '../../services.ts'
 import { audit } from '../audit/service.ts'
-import { OidcProvider, OidcProviderState } from './entity.ts'
+import { LinkedIdentity, OidcProvider, OidcProviderState } from './entity.ts'
 import { deleteGroupRules } from './groups.ts'
 
 /** A provider, from the environment or added by an administrator. */
@@ -18,17 +19,19 @@ export type Provider = OidcSettings & {
   hasUnreadableSecret: boolean
 }
 
-type Reader = Pick<Services, 'config' | 'database' | 'keys'>
+type Reader = Pick<Context, 'config' | 'em' | 'keys'>
 
-const all = prepared(() =>
-  db.selectFrom('oidc_providers').select(['name', 'label', 'issuer', 'client_id', 'client_secret', 'scopes', 'groups_claim']),
-)
+/** Reads the stored providers once for all fields of a request that need them. */
+const loadStored = batched(async (em, [all = '']) => {
+  const columns = ['name', 'label', 'issuer', 'client_id', 'client_secret', 'scopes', 'groups_claim'] as const
+  return new Map([[all, await readRows(em, db.selectFrom('oidc_providers').select(columns))]])
+})
 
 /** Returns all providers, sorted by label. One of the environment hides a stored one with the same name. */
-export async function listProviders({ config, database, keys }: Reader): Promise<Provider[]> {
+export async function listProviders({ config, em, keys }: Reader): Promise<Provider[]> {
   const configured = config.oidcProviders.map((one): Provider => ({ ...one, isFromEnvironment: true, hasUnreadableSecret: false }))
   const names = new Set(configured.map(({ name }) => name))
-  const stored = (await database.reads.all(all)).filter(({ name }) => !names.has(name))
+  const stored = ((await loadStored({ em }, 'all')) ?? []).filter(({ name }) => !names.has(name))
   const added = stored.map(({ client_id: clientId, client_secret: sealed, groups_claim: groupsClaim, ...row }): Provider => {
     const clientSecret = sealed === null ? null : unseal(keys, sealed)
     const hasUnreadableSecret = sealed !== null && clientSecret === null
@@ -67,8 +70,8 @@ export async function createProvider(context: SignedInContext, input: NewProvide
   const row = { name, label, issuer, clientId, scopes, groupsClaim, clientSecret: clientSecret ? seal(keys, clientSecret) : null }
   try {
     await em.fork().transactional(async (inner) => {
-      // A provider of the environment that had this name may have left its rules.
-      await deleteGroupRules(inner, name)
+      // A provider of the environment that had this name may have left them.
+      await forgetGroups(inner, name)
       inner.create(OidcProvider, { ...row, createdAt: now() })
       const summary = `${viewer.displayName} added the sign-in provider ${name} (${issuer})`
       audit(inner, { kind: 'provider.created', actor: viewer, summary, ip })
@@ -117,9 +120,15 @@ export async function deleteProvider(context: SignedInContext, name: string): Pr
   await changeStored(context, name, async (em) => {
     if ((await em.nativeDelete(OidcProvider, { name })) === 0) throw unknownProvider()
     await em.nativeDelete(OidcProviderState, { name })
-    await deleteGroupRules(em, name)
+    await forgetGroups(em, name)
     audit(em, { kind: 'provider.deleted', actor: viewer, summary: `${viewer.displayName} deleted the sign-in provider ${name}`, ip })
   })
+}
+
+/** Deletes the rules of a provider, and what its groups gave. That is taken from users at their next sign-in through another provider. */
+async function forgetGroups(em: EntityManager, name: string): Promise<void> {
+  await deleteGroupRules(em, name)
+  await em.nativeUpdate(LinkedIdentity, { grantedBy: name }, { grantedBy: null, grants: null })
 }
 
 async function changeStored(context: SignedInContext, name: string, change: (em: EntityManager) => Promise<void>): Promise<void> {
@@ -129,7 +138,7 @@ async function changeStored(context: SignedInContext, name: string, change: (em:
   await context.em.fork().transactional(change)
 }
 
-/** Records that a round through a provider succeeded, or why it failed. */
+/** Records that an attempt through a provider succeeded, or why it failed. */
 export async function recordOutcome({ em, now, log }: Context, name: string, error: string | null): Promise<void> {
   if (error !== null) log.warning(`Sign-in provider ${name}: ${error}`)
   const outcome = error === null ? { lastSuccessAt: now() } : { lastErrorAt: now(), lastError: error.slice(0, 500) }
@@ -138,6 +147,8 @@ export async function recordOutcome({ em, now, log }: Context, name: string, err
     .upsert(OidcProviderState, { name, ...outcome }, { onConflictFields: ['name'], onConflictMergeFields: Object.keys(outcome) as never })
 }
 
-/** Returns the latest success and failure of a provider. */
-export const loadState = ({ em }: Pick<Context, 'em'>, name: string): Promise<OidcProviderState | null> =>
-  em.findOne(OidcProviderState, { name })
+/** Loads the latest success and failure of providers. */
+export const loadState = batched(async (em: EntityManager, names: string[]) => {
+  const states = await em.find(OidcProviderState, { name: { $in: names } }, { refresh: true })
+  return new Map(states.map((state) => [state.name, state]))
+})

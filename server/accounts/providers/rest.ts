@@ -6,11 +6,11 @@ import { addressKey } from '../../platform/http/limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary, ok, route } from '../../platform/rest/route.ts'
 import { ofViewer } from '../users/refs.ts'
-import { finishRound } from './callback.ts'
-import { RoundFailure } from './client.ts'
+import { finishAttempt } from './callback.ts'
+import { AttemptFailure } from './client.ts'
 import { logOutByProvider, LogoutRejected } from './logout.ts'
 import { findProvider } from './providers.ts'
-import { isRateLimited, safePath, startRound, withQuery } from './rounds.ts'
+import { isRateLimited, loginPath, safePath, startAttempt, withQuery } from './attempts.ts'
 
 const rules = 'groupRules { group role publisher publisherRole }'
 const provider = `name label issuer clientId hasClientSecret scopes groupsClaim isFromEnvironment redirectUri backchannelLogoutUri ${rules} lastSuccessAt lastErrorAt lastError`
@@ -30,10 +30,10 @@ export const providerRoutes = [
   binary('GET /auth/oidc/:name/callback', {
     access: 'open',
     anyCredential: true,
-    summary: 'Completes a round through a provider.',
+    summary: 'Completes a sign-in at a provider.',
     handler: finish,
-    query: { code: 'Code of the provider.', state: 'State of the round.', iss: 'Issuer of the provider (RFC 9207).' },
-    produces: { 302: { description: 'Redirects to the page that started the round, or with `error` and `provider` if it failed.' } },
+    query: { code: 'Code of the provider.', state: 'State of the sign-in.', iss: 'Issuer of the provider (RFC 9207).' },
+    produces: { 302: { description: 'Redirects to the page that started the sign-in, or with `error` and `provider` if it failed.' } },
   }),
   binary('POST /auth/oidc/:name/backchannel-logout', {
     access: 'open',
@@ -108,22 +108,22 @@ async function start(context: Context): Promise<unknown> {
   const { reply, request } = context
   const name = nameIn(context)
   reply.header('cache-control', noStore)
-  const fail = (error: string) => reply.redirect(`${here(context)}${withQuery('/login', { error, provider: name })}`)
+  const returnTo = safePath((request.query as { return_to?: unknown }).return_to, '/')
+  const fail = (error: string) => reply.redirect(`${here(context)}${withQuery(loginPath(returnTo), { error, provider: name })}`)
   const found = await findProvider(context, name)
   if (!found) return fail('unknown_provider')
   try {
-    const returnTo = safePath((request.query as { return_to?: unknown }).return_to, '/')
-    return await reply.redirect(await startRound(context, { provider: found, purpose: 'signIn', returnTo }))
+    return await reply.redirect(await startAttempt(context, { provider: found, purpose: 'signIn', returnTo }))
   } catch (error) {
     if (isRateLimited(error)) return fail('rate_limited')
-    if (error instanceof RoundFailure) return fail(error.code)
+    if (error instanceof AttemptFailure) return fail(error.code)
     throw error
   }
 }
 
 async function finish(context: Context): Promise<unknown> {
   context.reply.header('cache-control', noStore)
-  return context.reply.redirect(`${here(context)}${await finishRound(context, nameIn(context))}`)
+  return context.reply.redirect(`${here(context)}${await finishAttempt(context, nameIn(context))}`)
 }
 
 async function logOut(context: Context): Promise<unknown> {
@@ -134,7 +134,7 @@ async function logOut(context: Context): Promise<unknown> {
     return await reply.send()
   } catch (error) {
     if (error instanceof LogoutRejected) throw invalidInput(error.message)
-    if (error instanceof RoundFailure) throw serviceUnavailable('The keys of the provider cannot be read.')
+    if (error instanceof AttemptFailure) throw serviceUnavailable('The keys of the provider cannot be read.')
     throw error
   }
 }

@@ -11,7 +11,7 @@ import type { LinkedIdentity } from './entity.ts'
 import { loadIdentities, unlinkIdentity } from './identities.ts'
 import { listProviders, requireProvider } from './providers.ts'
 import { LinkedIdentityRef, OidcProviderRef, ProviderRedirectPayload } from './refs.ts'
-import { safePath, startRoundFor } from './rounds.ts'
+import { safePath, startAttemptFor } from './attempts.ts'
 
 const administrators = { authScopes: { scope: 'admin' } } as const
 
@@ -155,7 +155,7 @@ builder.mutationField('linkIdentity', (t) =>
     resolve: async (_root, { input }, context) => {
       requireRecentProof(context)
       const start = { purpose: 'link', returnTo: safePath(input.returnTo, '/settings/security'), session: sessionOf(context) } as const
-      return { redirectUrl: await startRoundFor(context, { provider: await requireProvider(context, input.provider), ...start }) }
+      return { redirectUrl: await startAttemptFor(context, { provider: await requireProvider(context, input.provider), ...start }) }
     },
   }),
 )
@@ -173,7 +173,7 @@ builder.mutationField('confirmIdentity', (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const start = { purpose: 'proof', returnTo: safePath(input.returnTo, '/'), session: sessionOf(context) } as const
-      return { redirectUrl: await startRoundFor(context, { provider: await requireProvider(context, input.provider), ...start }) }
+      return { redirectUrl: await startAttemptFor(context, { provider: await requireProvider(context, input.provider), ...start }) }
     },
   }),
 )
@@ -198,7 +198,7 @@ builder.mutationField('acceptInviteWithProvider', (t) =>
     resolve: async (_root, { input }, context) => {
       await inspectInvite(context, input.token)
       const start = { purpose: 'invite', returnTo: safePath(input.returnTo, '/'), invite: input.token } as const
-      return { redirectUrl: await startRoundFor(context, { provider: await requireProvider(context, input.provider), ...start }) }
+      return { redirectUrl: await startAttemptFor(context, { provider: await requireProvider(context, input.provider), ...start }) }
     },
   }),
 )

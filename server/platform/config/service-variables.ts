@@ -238,6 +238,6 @@ export const mirrorVariables = {
     schema: hostList,
     default: '',
     about:
-      'Hosts of CI systems for trusted publishing in this network, with a port unless it is 80 or 443, separated by commas: `gitlab.internal`. Private addresses and http are allowed.',
+      'Hosts in this network of CI systems for trusted publishing, and of sign-in providers that administrators add in the console, with a port unless it is 80 or 443, separated by commas: `gitlab.internal`. Private addresses and http are allowed there.',
   },
 }

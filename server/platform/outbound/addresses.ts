@@ -32,6 +32,16 @@ export function isPublicAddress(address: string): boolean {
 /** Stands for the address of a host that only a proxy can resolve. */
 export const anyPublicAddress = '2000::'
 
+/** Returns whether a list of hosts contains the host and port of a URL. A host without a port stands for the ports 80 and 443. */
+export function isListed(hosts: readonly string[], { hostname, port, protocol }: URL): boolean {
+  const actual = port || (protocol === 'https:' ? '443' : '80')
+  return hosts.some((entry) => {
+    const [, host = '', listed] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? []
+    const isSameHost = URL.parse(`http://${host}`)?.hostname.replace(/\.$/, '') === hostname.replace(/\.$/, '')
+    return isSameHost && (listed === undefined ? actual === '80' || actual === '443' : Number(listed) === Number(actual))
+  })
+}
+
 /** Returns whether a name belongs to a private network: without a dot, or below a domain that public DNS does not have (RFC 6761, 6762, 8375). */
 export function isPrivateName(host: string): boolean {
   const name = host.replace(/\.$/, '')

@@ -1,6 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { type Address, anyPublicAddress, type Guard, isPrivateName, resolveConfiguredHost, resolveHost } from './addresses.ts'
+import type { Config } from '../config/config.ts'
+import {
+  type Address,
+  anyPublicAddress,
+  type Guard,
+  isListed,
+  isPrivateName,
+  publicOnly,
+  resolveConfiguredHost,
+  resolveHost,
+} from './addresses.ts'
 import { openAgent, proxyAuthorization, proxyFor, type ProxySettings, variableFor } from './proxy.ts'
 
 export type RequestRules = {
@@ -25,17 +35,26 @@ export type RequestRules = {
   mayRedirect?: (from: URL, to: URL) => boolean
 }
 
-/** Thrown when a server cannot be contacted or answers unusably. `isTemporary`: a later attempt may succeed. `status`: its HTTP status, if any. */
+type Details = { isTemporary?: boolean; isForbidden?: boolean; status?: number; cause?: unknown }
+
+/**
+ * Thrown when a server cannot be contacted or answers unusably. `isTemporary`: a later attempt may succeed. `isForbidden`: the rules do not allow the
+ * request. `status`: its HTTP status, if any.
+ */
 export class NotFetched extends Error {
   readonly isTemporary: boolean
+  readonly isForbidden: boolean
   readonly status: number | undefined
 
-  constructor(message: string, { isTemporary = false, status, cause }: { isTemporary?: boolean; status?: number; cause?: unknown } = {}) {
+  constructor(message: string, { isTemporary = false, isForbidden = false, status, cause }: Details = {}) {
     super(message, { cause })
     this.isTemporary = isTemporary
+    this.isForbidden = isForbidden
     this.status = status
   }
 }
+
+const forbidden = (message: string): NotFetched => new NotFetched(message, { isForbidden: true })
 
 /**
  * Requests a URL of another server over HTTP or HTTPS and follows redirects. Each host is resolved once, and the connection goes to an address that
@@ -56,10 +75,42 @@ export async function requestUrl(text: string, rules: RequestRules): Promise<Inc
     if (status <= 300 || status >= 400 || status === 304 || next === undefined) return Object.assign(answer, { url: target.href })
     answer.destroy()
     const to = checkedUrl(URL.parse(next, target)?.href ?? '')
-    if (rules.mayRedirect?.(target, to) === false) throw new NotFetched(`${target.host} redirects to ${to.origin}, which is not allowed`)
+    if (rules.mayRedirect?.(target, to) === false) throw forbidden(`${target.host} redirects to ${to.origin}, which is not allowed`)
     url = to
   }
   throw new NotFetched(`more than ${maxRedirects} redirects`)
+}
+
+type IssuerRules = Omit<RequestRules, 'servers' | 'proxies' | 'isConfigured' | 'isAllowed' | 'mayRedirect'>
+
+/**
+ * Requests a URL of an OpenID issuer: of a sign-in provider or a CI system. Administrators enter issuers, and an issuer names further URLs, so that only
+ * https and public addresses are contacted, except on the hosts in TOKEN_ISSUER_HOSTS and those for which `isTrusted` returns true.
+ * @throws NotFetched
+ */
+export async function requestIssuer(
+  config: Pick<Config, 'DNS_SERVERS' | 'TOKEN_ISSUER_HOSTS'> & ProxySettings,
+  text: string,
+  { isTrusted, ...rules }: IssuerRules & { isTrusted?: (url: URL) => boolean },
+): Promise<IncomingMessage> {
+  const isConfigured = (url: URL) => isListed(config.TOKEN_ISSUER_HOSTS, url) || isTrusted?.(url) === true
+  const isSecure = (url: URL) => url.protocol === 'https:' || isConfigured(url)
+  try {
+    const url = checkedUrl(text)
+    if (!isSecure(url)) throw forbidden(`${url.origin} is not https, which is not allowed`)
+    const mayRedirect = (_from: URL, to: URL) => isSecure(to)
+    return await requestUrl(text, {
+      ...rules,
+      servers: config.DNS_SERVERS,
+      proxies: config,
+      isConfigured,
+      isAllowed: publicOnly,
+      mayRedirect,
+    })
+  } catch (error) {
+    if (!(error instanceof NotFetched) || !error.isForbidden) throw error
+    throw new NotFetched(`${error.message}: an operator can add the host to TOKEN_ISSUER_HOSTS`, { isForbidden: true, cause: error })
+  }
 }
 
 /** Runs work on a response and turns failures of the network into temporary ones. @throws NotFetched */
@@ -132,13 +183,12 @@ async function allowedAddresses(
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
   const isTrusted = isConfigured?.(url) === true
   if (isTrusted) return hasProxy ? [] : resolveConfiguredHost(url.hostname, servers)
-  if (hasProxy && isPrivateName(url.hostname))
-    throw new NotFetched(`${url.host} has a name of a private network, which may not be contacted`)
+  if (hasProxy && isPrivateName(url.hostname)) throw forbidden(`${url.host} has a name of a private network, which may not be contacted`)
   const addresses = await (hasProxy ? resolveConfiguredHost(url.hostname, servers).catch(() => []) : resolveHost(url.hostname, servers))
   // One forbidden address is enough: a client would choose any of them.
-  const forbidden = addresses.find(({ address }) => !isAllowed(address, port))
-  if (forbidden) throw new NotFetched(`${url.host} is at ${forbidden.address}, port ${port}, which may not be contacted`)
-  if (addresses.length === 0 && !isAllowed(anyPublicAddress, port)) throw new NotFetched(`port ${port} of ${url.host} may not be contacted`)
+  const rejected = addresses.find(({ address }) => !isAllowed(address, port))
+  if (rejected) throw forbidden(`${url.host} is at ${rejected.address}, port ${port}, which may not be contacted`)
+  if (addresses.length === 0 && !isAllowed(anyPublicAddress, port)) throw forbidden(`port ${port} of ${url.host} may not be contacted`)
   return addresses
 }
 

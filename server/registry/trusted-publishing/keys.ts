@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
-import { publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, readContent, requestUrl } from '../../platform/outbound/request.ts'
+import { NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
 import type { Services } from '../../services.ts'
 
 type Fetcher = Pick<Services, 'config' | 'stopping'>
@@ -48,18 +47,10 @@ const discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^h
 const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })
 
 async function fetchJson({ config }: Fetcher, url: string, signal: AbortSignal): Promise<unknown> {
-  const isConfigured = (to: URL) => config.TOKEN_ISSUER_HOSTS.some((host) => isAt(to, host))
-  const isSecure = (to: URL) => to.protocol === 'https:' || isConfigured(to)
   try {
-    if (!isSecure(new URL(url))) throw new NotFetched(`${new URL(url).origin} is not https, which is not allowed`)
-    const answer = await requestUrl(url, {
-      servers: config.DNS_SERVERS,
-      proxies: config,
-      isConfigured,
-      isAllowed: publicOnly,
+    const answer = await requestIssuer(config, url, {
       signal,
       headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'Snug' },
-      mayRedirect: (_from, to) => isSecure(to),
     })
     const content = await orTemporary(url, () => readText(url, answer)).finally(() => answer.destroy())
     return JSON.parse(content)
@@ -72,13 +63,8 @@ function explain(url: string, error: unknown, signal: AbortSignal): unknown {
   if (error instanceof SyntaxError) return new NotFetched(`${url.slice(0, 200)} is not JSON`)
   if (!(error instanceof NotFetched)) return error
   if (signal.aborted) return new NotFetched(`${url.slice(0, 200)} did not answer within ${attemptMs / 1000} seconds`)
-  return /may not be contacted|is not allowed/.test(error.message)
-    ? new NotFetched(`${error.message}: an operator can add the host to TOKEN_ISSUER_HOSTS`, { cause: error })
-    : error
+  return error
 }
-
-/** Whether a URL has this host, and this port, or without one the port 80 or 443. */
-const isAt = (url: URL, entry: string): boolean => [url.host, url.port === '' ? url.hostname : null].includes(entry)
 
 async function readText(url: string, answer: IncomingMessage): Promise<string> {
   if (answer.statusCode !== 200)

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { readConfig } from '../../../server/platform/config/config.ts'
-import { publicOnly } from '../../../server/platform/outbound/addresses.ts'
+import { isListed, publicOnly } from '../../../server/platform/outbound/addresses.ts'
 import { proxyFor } from '../../../server/platform/outbound/proxy.ts'
 import { requestUrl } from '../../../server/platform/outbound/request.ts'
 
@@ -91,4 +91,25 @@ it('sends credentials to the proxy, never asks it for private hosts, and names i
   for (const host of ['10.0.0.1', '169.254.169.254', 'metadata.google.internal', 'intranet'])
     await expect(ask(`http://${host}/`, 'u:p%40s')).rejects.toThrow('may not be contacted')
   expect(seen.length).toBe(before)
+})
+
+it.each([
+  ['gitlab.internal', 'https://gitlab.internal/', true],
+  ['gitlab.internal', 'http://gitlab.internal/', true],
+  ['gitlab.internal', 'https://gitlab.internal./', true],
+  ['gitlab.internal', 'http://gitlab.internal:443/', true],
+  ['gitlab.internal', 'https://gitlab.internal:8443/', false],
+  ['gitlab.internal', 'https://a.gitlab.internal/', false],
+  ['gitlab.internal:443', 'https://gitlab.internal/', true],
+  ['gitlab.internal:443', 'http://gitlab.internal/', false],
+  ['gitlab.internal:8443', 'https://gitlab.internal:8443/', true],
+  ['gitlab.internal:8443', 'https://gitlab.internal/', false],
+  ['GitLab.Internal:8443', 'https://gitlab.internal:8443/', true],
+  ['10.0.0.5:9000', 'http://10.0.0.5:9000/', true],
+  ['10.0.0.5', 'https://10.0.0.6/', false],
+  ['[fd00::1]', 'https://[fd00:0:0::1]/', true],
+  ['[fd00::1]:8443', 'https://[fd00::1]:8443/', true],
+  ['[fd00::1]:8443', 'https://[fd00::1]/', false],
+])('TOKEN_ISSUER_HOSTS=%s and %s: %s', (hosts, url, expected) => {
+  expect(isListed(readConfig({ ...needed, TOKEN_ISSUER_HOSTS: hosts }).TOKEN_ISSUER_HOSTS, new URL(url))).toBe(expected)
 })

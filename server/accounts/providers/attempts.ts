@@ -9,14 +9,14 @@ import { seal, unseal } from '../../platform/http/sealed.ts'
 import type { Services } from '../../services.ts'
 import { ApiError, serviceUnavailable } from '../../errors.ts'
 import { Session } from '../sessions/entity.ts'
-import { isFaultOfProvider, openClient, RoundFailure } from './client.ts'
-import { OidcRound, type RoundPurpose, UsedLogoutToken } from './entity.ts'
+import { openClient, AttemptFailure } from './client.ts'
+import { OidcAttempt, type AttemptPurpose as Purpose, UsedLogoutToken } from './entity.ts'
 import { type Provider, recordOutcome } from './providers.ts'
 
 /** Time for signing in at the provider. */
-const roundMs = 10 * 60_000
+const attemptMs = 10 * 60_000
 
-/** What the callback of a round needs. */
+/** What the callback of an attempt needs. */
 type Kept = {
   nonce: string
   verifier: string
@@ -27,17 +27,20 @@ type Kept = {
   invite?: string
 }
 
-export type Start = { provider: Provider; purpose: Exclude<RoundPurpose, 'result'>; returnTo: string; invite?: string; session?: string }
+/** What an attempt is for. The result of a test has the form of an attempt, but is not one. */
+export type AttemptPurpose = Exclude<Purpose, 'result'>
+
+export type Start = { provider: Provider; purpose: AttemptPurpose; returnTo: string; invite?: string; session?: string }
 
 /** Returns the URL of this server at the provider, to which it sends the browser back. */
 export const callbackUrl = ({ request, config }: Pick<Context, 'request' | 'config'>, name: string): string =>
   `${publicUrl(request, config.SERVER_URL)}/auth/oidc/${name}/callback`
 
 /**
- * Starts a round: remembers it for this browser, and returns the URL of the provider to send the browser to.
- * @throws RoundFailure; ApiError RateLimitExceeded.
+ * Starts an attempt: remembers it for this browser, and returns the URL of the provider to send the browser to.
+ * @throws AttemptFailure; ApiError RateLimitExceeded.
  */
-export async function startRound(context: Context, { provider, purpose, returnTo, invite, session }: Start): Promise<string> {
+export async function startAttempt(context: Context, { provider, purpose, returnTo, invite, session }: Start): Promise<string> {
   const { em, config, keys, limits, ip, now, reply, request } = context
   await limits.use('oidc', addressKey(ip))
   const client = await openClient(context, provider).catch((error: unknown) => recordFailure(context, provider.name, error))
@@ -47,10 +50,10 @@ export async function startRound(context: Context, { provider, purpose, returnTo
   const browser = readCookie(request, 'oidc', config.SERVER_URL)
   const secret = browser && /^[\w-]{43}$/.test(browser) ? browser : randomText(32)
   const createdAt = now()
-  em.create(OidcRound, {
+  em.create(OidcAttempt, {
     id: newId(),
     createdAt,
-    expiresAt: new Date(createdAt.getTime() + roundMs),
+    expiresAt: new Date(createdAt.getTime() + attemptMs),
     stateHash: sha256(state),
     browserHash: sha256(secret),
     provider: provider.name,
@@ -59,7 +62,7 @@ export async function startRound(context: Context, { provider, purpose, returnTo
     sealed: seal(keys, JSON.stringify(kept)),
   })
   await em.flush()
-  setCookie(reply, 'oidc', config.SERVER_URL, secret, roundMs / 1000)
+  setCookie(reply, 'oidc', config.SERVER_URL, secret, attemptMs / 1000)
   const isFresh = purpose === 'proof' || purpose === 'test'
   return oidc.buildAuthorizationUrl(client, {
     redirect_uri: redirectUri,
@@ -73,46 +76,48 @@ export async function startRound(context: Context, { provider, purpose, returnTo
   }).href
 }
 
-/** Starts a round for a GraphQL mutation. @throws ApiError ServiceUnavailable if the provider cannot be used. */
-export async function startRoundFor(context: Context, start: Start): Promise<string> {
+/** Starts an attempt for a GraphQL mutation. @throws ApiError ServiceUnavailable if the provider cannot be used. */
+export async function startAttemptFor(context: Context, start: Start): Promise<string> {
   try {
-    return await startRound(context, start)
+    return await startAttempt(context, start)
   } catch (error) {
-    if (!(error instanceof RoundFailure)) throw error
+    if (!(error instanceof AttemptFailure)) throw error
     throw serviceUnavailable(`${start.provider.label} cannot be used at the moment: ${sentenceOf(error)} Try again later.`, 30)
   }
 }
 
-const sentenceOf = ({ code }: RoundFailure): string =>
+const sentenceOf = ({ code }: AttemptFailure): string =>
   code === 'provider_unreachable' ? 'it does not answer.' : 'its configuration is not valid. Ask an administrator.'
 
 /** Records a failure for administrators if the provider is at fault, and throws it again. */
 export async function recordFailure(context: Context, name: string, error: unknown): Promise<never> {
-  if (error instanceof RoundFailure && isFaultOfProvider(error.code)) await recordOutcome(context, name, error.message)
+  if (error instanceof AttemptFailure && error.isFaultOfProvider) await recordOutcome(context, name, error.message)
   throw error
 }
 
-export type Round = Kept & { state: string; purpose: RoundPurpose; session: string | null; startedAt: Date }
+export type Attempt = Kept & { state: string; purpose: AttemptPurpose; session: string | null; startedAt: Date; isExpired: boolean }
 
 /**
- * Takes the round that a callback belongs to. Each round is taken once, only by the browser that started it, and only for its provider.
- * @throws RoundFailure `expired`, without saying why.
+ * Takes the attempt that a callback belongs to. Each attempt is taken once, only by the browser that started it, and only for its provider. One that has
+ * expired is returned too, because it has the page to return to.
+ * @throws AttemptFailure `expired`, without saying why.
  */
-export async function takeRound(context: Context, name: string, state: unknown): Promise<Round> {
+export async function takeAttempt(context: Context, name: string, state: unknown): Promise<Attempt> {
   const { em, config, keys, request, now } = context
   const browser = readCookie(request, 'oidc', config.SERVER_URL)
   const known =
     typeof state === 'string' && browser !== undefined ? { stateHash: sha256(state), browserHash: sha256(browser), provider: name } : null
-  const row = known && (await em.findOne(OidcRound, { ...known, purpose: { $ne: 'result' }, expiresAt: { $gt: now() } }))
-  if (!row || (await em.nativeDelete(OidcRound, { id: row.id })) === 0) throw new RoundFailure('expired')
+  const row = known && (await em.findOne(OidcAttempt, known))
+  if (!row || row.purpose === 'result' || (await em.nativeDelete(OidcAttempt, { id: row.id })) === 0) throw new AttemptFailure('expired')
   const text = unseal(keys, row.sealed)
-  if (text === null) throw new RoundFailure('expired')
+  if (text === null) throw new AttemptFailure('expired')
   return {
     ...(JSON.parse(text) as Kept),
     state: String(state),
     purpose: row.purpose,
     session: row.session?.id ?? null,
     startedAt: row.createdAt,
+    isExpired: row.expiresAt <= now(),
   }
 }
 
@@ -123,6 +128,9 @@ export function safePath(text: unknown, fallback: string): string {
   return URL.parse(text, 'http://server.invalid')?.host === 'server.invalid' ? text : fallback
 }
 
+/** Returns the path of the sign-in page, which leads to another page after the sign-in. */
+export const loginPath = (returnTo = '/'): string => (returnTo === '/' ? '/login' : withQuery('/login', { redirect: returnTo }))
+
 /** Adds parameters to a path. */
 export function withQuery(path: string, parameters: Record<string, string>): string {
   const url = new URL(path, 'http://server.invalid')
@@ -130,12 +138,12 @@ export function withQuery(path: string, parameters: Record<string, string>): str
   return `${url.pathname}${url.search}${url.hash}`
 }
 
-/** Deletes rounds that were not finished, and logout tokens that have expired. */
-export async function collectRounds({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
+/** Deletes attempts that were not finished, and logout tokens that have expired. */
+export async function collectAttempts({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
   const em = database.fork()
   const expired = { expiresAt: { $lte: now() } }
-  return (await em.nativeDelete(OidcRound, expired)) + (await em.nativeDelete(UsedLogoutToken, expired))
+  return (await em.nativeDelete(OidcAttempt, expired)) + (await em.nativeDelete(UsedLogoutToken, expired))
 }
 
-/** Whether an error means that too many rounds were started. */
+/** Whether an error means that too many attempts were started. */
 export const isRateLimited = (error: unknown): boolean => error instanceof ApiError && error.code === 'RateLimitExceeded'
