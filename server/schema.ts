@@ -96,8 +96,8 @@ const failures: Partial<Record<ErrorCode, string>> = {
     rebuildSdk refreshMirroredPackage refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory removeMirroredPackage
     removePasskey removePublisherMember removeSdk removeTrustedPublisher removeUploader renamePasskey rescoreVersion resetPassword
     resetSecondFactor restoreDeletedPackage retryJob revokeServiceAccountToken revokeSession revokeToken revokeUserSession
-    revokeUserSessions revokeUserToken rotateToken setDefaultSdk setPackagePublisher setPublisherMember testOidcProvider
-    transferOwnership unlikePackage unlinkIdentity unwatchPackage updateMirrorPolicies updateOidcGroupRules updateOidcProvider
+    revokeUserSessions revokeUserToken rotateServiceAccountToken rotateToken setDefaultSdk setPackagePublisher setPublisherMember
+    testOidcProvider transferOwnership unlikePackage unlinkIdentity unwatchPackage updateMirrorPolicies updateOidcGroupRules updateOidcProvider
     updatePackageOptions updatePublisher updateScoringSettings updateServiceAccount updateTokenIssuer updateTrustedPublisher updateUser
     updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
@@ -106,7 +106,7 @@ const failures: Partial<Record<ErrorCode, string>> = {
     deleteOidcProvider deletePackage deletePublisher deleteServiceAccount deleteUser deleteVersion disableTotp finalizeUpload freeName
     installSdk rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey rejectName removePasskey
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword
-    restoreDeletedPackage retryJob rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
+    restoreDeletedPackage retryJob rotateServiceAccountToken rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
     startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp transferOwnership unlinkIdentity
     updateMirrorPolicies updateOidcProvider updatePackageOptions updateScoringSettings updateServiceAccount updateUser
     updateVersionOptions watchPackage`,

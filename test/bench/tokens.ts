@@ -7,7 +7,7 @@ import { measureInterleaved, type Subject } from './rounds.ts'
 import type { Row } from './table.ts'
 
 /** Credentials that are compared with a token without limits. `secretFor` returns the bearer token. */
-const credentials: { what: string; atLeast: number; secretFor(registry: Registry): Promise<string> }[] = [
+const credentials: { what: string; atLeast: number; secretFor(registry: Registry, issuer: TokenIssuer): Promise<string> }[] = [
   {
     what: 'with a narrowed token',
     atLeast: 0.95,
@@ -30,7 +30,6 @@ const reads = [
 export async function tokenRows(folder: string, { rounds, seconds }: { rounds: number; seconds: number }): Promise<Row[]> {
   await using issuer = await TokenIssuer.start()
   const registry = await startRegistry(folder, { TOKEN_ISSUER_HOSTS: issuer.host })
-  issuers.set(registry, issuer)
   try {
     await publishVersions(registry, 'versions_20', 0, 20)
     await publishVersions(registry, 'small_archive', 0, 1, 48_000)
@@ -44,7 +43,7 @@ export async function tokenRows(folder: string, { rounds, seconds }: { rounds: n
       })
       const theirs = by(plain)
       for (const { what, atLeast, secretFor } of credentials)
-        comparisons.push({ what: `${read} ${what} / a token`, ours: by(await secretFor(registry)), theirs, atLeast })
+        comparisons.push({ what: `${read} ${what} / a token`, ours: by(await secretFor(registry, issuer)), theirs, atLeast })
     }
     const subjects = [...new Set(comparisons.flatMap(({ ours, theirs }) => [ours, theirs]))]
     const samples = await measureInterleaved(subjects, rounds, seconds)
@@ -54,16 +53,12 @@ export async function tokenRows(folder: string, { rounds, seconds }: { rounds: n
   }
 }
 
-const issuers = new WeakMap<Registry, TokenIssuer>()
-
 async function createToken(registry: Registry, limits: object): Promise<string> {
   return (await post<{ secret: string }>(registry, '/api/auth/keys', { name: 'bench', ...limits })).secret
 }
 
 /** Returns a token of an issuer on this machine, whose jobs may read and publish. */
-async function createJobToken(registry: Registry): Promise<string> {
-  const issuer = issuers.get(registry)
-  if (!issuer) throw new Error('The registry has no issuer')
+async function createJobToken(registry: Registry, issuer: TokenIssuer): Promise<string> {
   const path = `ci-${issuer.tokens}`
   const { id: tokenIssuerId } = await post<{ id: string }>(registry, '/api/token-issuers', {
     name: 'GitHub Actions',

@@ -62,7 +62,7 @@ it('lists all service accounts for administrators, who rename, disable and delet
   await startSession(page, app.url, admin.email)
   await page.goto('/admin/service-accounts?owner=server')
   await page.getByText('No service accounts found').waitFor()
-  await create(page, 'Renovate', ['Role', 'Viewer'])
+  await create(page, 'Renovate', ['Role on this server', 'Viewer'])
   await page.getByRole('button', { name: 'New token of Renovate' }).click()
   const dialog = page.getByRole('dialog', { name: 'New token of Renovate' })
   expect(await dialog.getByRole('radio').count()).toBe(2)
@@ -87,6 +87,12 @@ it('lists all service accounts for administrators, who rename, disable and delet
   await page.getByRole('alertdialog').getByRole('button', { name: 'Enable' }).click()
   await page.getByRole('button', { name: 'Disable Update bot' }).waitFor()
   expect(await statusOf()).toBe(404)
+
+  await page.getByRole('button', { name: 'Rotate bot' }).click()
+  await page.getByRole('dialog', { name: 'Rotate “bot”?' }).getByRole('button', { name: 'Rotate token' }).click()
+  const rotated = await takeSecret(page, 'Save your token now')
+  await page.getByText(/Former secret: in 1 day/).waitFor()
+  expect([await statusOf(), (await app.withToken(rotated).get('/api/packages/nope')).status]).toEqual([404, 404])
 
   await page.getByRole('button', { name: 'Revoke bot' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke token' }).click()

@@ -1,6 +1,7 @@
 import * as oauth from 'oauth4webapi'
 import { expect, it } from 'vitest'
 import { collectAuthorizations } from '../../server/accounts/oauth/service.ts'
+import { User } from '../../server/accounts/users/entity.ts'
 import { statuses } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { approveDevice, denyDevice, deviceGrant, startDevice, wait } from '../support/devices.ts'
@@ -152,6 +153,23 @@ it('gives no token once the session that approved has ended, or the account is d
   await session.post('/api/auth/logout')
   await admin.put(`/api/admin/users/${bob.id}`, { isActive: false })
   for (const device of [ofAlice, ofBob]) expect(await device.poll()).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })
+})
+
+it('gives no token to an account that must change its password or set up a second factor first', async () => {
+  await using app = await testApp({ env: { REQUIRE_SECOND_FACTOR: 'admins' } })
+  const blocked = [await (await app.member({ mustChangePassword: true })).session(), await (await app.admin()).session()]
+  const device = await startDevice(app)
+  for (const session of blocked) {
+    const code = device.user_code
+    for (const answer of [await approveDevice(session, code), await denyDevice(session, code), await session.get(`/oauth/device/${code}`)])
+      expect(answer).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
+  }
+  expect(await device.poll()).toMatchObject({ body: { error: 'authorization_pending' } })
+  // The password is reset between the approval and the next poll.
+  const bob = await app.member()
+  await approveDevice(await bob.session(), device.user_code)
+  await app.services.database.fork().nativeUpdate(User, { id: bob.id }, { mustChangePassword: true })
+  expect(await device.poll()).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })
 })
 
 it('needs a session with a CSRF token to answer, not an access token', async () => {

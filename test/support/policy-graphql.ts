@@ -128,6 +128,7 @@ export const graphql: Record<string, Access> = {
   'Mutation.deleteServiceAccount': 'write',
   'Mutation.createServiceAccountToken': 'write',
   'Mutation.revokeServiceAccountToken': 'write',
+  'Mutation.rotateServiceAccountToken': 'write',
   'Mutation.likePackage': 'read',
   'Mutation.unlikePackage': 'read',
   'Mutation.watchPackage': 'read',

@@ -77,6 +77,7 @@ export const rest: Record<string, Access> = {
   'DELETE /api/service-accounts/:accountId': 'write',
   'GET /api/service-accounts/:accountId/tokens': 'read',
   'POST /api/service-accounts/:accountId/tokens': 'write',
+  'POST /api/service-accounts/:accountId/tokens/:tokenId/rotate': 'write',
   'DELETE /api/service-accounts/:accountId/tokens/:tokenId': 'write',
   'GET /api/admin/users': 'admin',
   'GET /api/admin/users/:id': 'admin',

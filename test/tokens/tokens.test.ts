@@ -139,17 +139,18 @@ it.each([
   [{ name: '' }, 'name'],
   [{ name: 'x'.repeat(101) }, 'name'],
   [{ name: 'a\nb' }, 'name'],
-  [{ name: 'x', expiresInDays: 0 }, 'expiresInDays'],
+  [{ name: 'x', expiresInDays: 0 }, 'expiresInDays: must be at least 1'],
+  [{ name: 'x', expiresInDays: -1 }, 'expiresInDays: must be at least 1'],
   [{ name: 'x', expiresInDays: 1.5 }, 'expiresInDays'],
   [{ name: 'x', expiresInDays: 'soon' }, 'expiresInDays'],
-  [{ name: 'x', expiresInDays: 4000 }, 'expiresInDays'],
+  [{ name: 'x', expiresInDays: 4000 }, 'expiresInDays: must be at most 3650'],
 ])('names the invalid field of %j', async (input, field) => {
   await using app = await testApp()
   const alice = await app.member()
   const before = (await alice.get('/api/auth/keys')).body.keys.length
   expect(await alice.post('/api/auth/keys', input)).toMatchObject({
     status: 400,
-    body: { error: { code: 'InvalidInput', message: expect.stringMatching(new RegExp(`^${field}: `)) } },
+    body: { error: { code: 'InvalidInput', message: expect.stringMatching(new RegExp(`^${field}(: |$)`)) } },
   })
   expect((await alice.get('/api/auth/keys')).body.keys).toHaveLength(before)
 })

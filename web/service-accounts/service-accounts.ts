@@ -6,6 +6,7 @@ import {
   DeleteServiceAccountDocument,
   PublisherServiceAccountsDocument,
   RevokeServiceAccountTokenDocument,
+  RotateServiceAccountTokenDocument,
   type ServiceAccountRole,
   ServiceAccountsDocument,
   UpdateServiceAccountDocument,
@@ -13,7 +14,7 @@ import {
 import { useMutation, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
-import type { TokenCreation } from '../tokens/tokens.ts'
+import type { TokenCreation, TokenRotation } from '../tokens/tokens.ts'
 
 /** Roles of service accounts on the server. */
 export const serviceRoles = {
@@ -54,6 +55,18 @@ export function useServiceAccountTokenCreation(id: MaybeRefOrGetter<string | und
     async run(token) {
       const serviceAccountId = toValue(id)
       return serviceAccountId ? (await run({ input: { serviceAccountId, ...token } }))?.createServiceAccountToken : undefined
+    },
+  }
+}
+
+/** Returns the rotation of tokens of a service account, given by its id. */
+export function useServiceAccountTokenRotation(accountId: MaybeRefOrGetter<string | undefined>): TokenRotation {
+  const { run, ...state } = useMutation(RotateServiceAccountTokenDocument)
+  return {
+    ...state,
+    async run(id, overlapHours) {
+      const account = toValue(accountId)
+      return account ? (await run({ accountId: account, id, overlapHours }))?.rotateServiceAccountToken : undefined
     },
   }
 }

@@ -98,8 +98,8 @@ export function presetOf(purpose: Purpose, role: Role, maxDays?: number | null) 
 /** Returns whether tokens for this purpose can be limited to actions and packages. */
 export const isLimited = (purpose: Purpose): boolean => choices.some(({ value, actions }) => value === purpose && actions !== null)
 
-/** Splits what people type or paste into a field for several values. */
-export const listed = (text: string): string[] => text.split(/[\s,;]+/).filter(Boolean)
+/** Splits what people type or paste into a field for several values, without repetitions. */
+export const listed = (text: string): string[] => [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
 
 /** Returns the token to create. An action other than reading needs the scope `write`. */
 export function tokenOf({ name, purpose, actions, packages, addresses, days }: TokenDraft, role: Role): CreateTokenInput {

@@ -35,7 +35,7 @@ const ofClients = {
   anyCredential: true,
   accept: async (scope: FastifyInstance) => {
     await acceptForms(scope)
-    scope.setErrorHandler(answerInOauthWords)
+    scope.setErrorHandler(sendOauthError)
   },
   consumes: ['application/x-www-form-urlencoded', 'application/json'],
   errorSchema: oauthErrorSchema,
@@ -112,7 +112,7 @@ type Fault = { status: number; code: OauthErrorCode; description: string; retryA
  * Sends errors of the endpoints of clients in the format of RFC 6749 §5.2.
  * @throws other errors, which the server's error handler logs and answers.
  */
-function answerInOauthWords(error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendOauthError(error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const fault = faultOf(error)
   if (!fault) throw error
   if (fault.retryAfter) reply.header('retry-after', String(fault.retryAfter))

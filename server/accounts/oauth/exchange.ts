@@ -3,11 +3,12 @@ import { LockMode, type Loaded } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
+import type { Config } from '../../platform/config/config.ts'
 import { equalSecrets, sha256 } from '../../platform/http/keys.ts'
 import type { Scope } from '../../platform/access/roles.ts'
 import { withDescendants, revokeTree } from '../tokens/revoke.ts'
 import type { AccessToken } from '../tokens/entity.ts'
-import { grantableScopes } from '../tokens/policy.ts'
+import { endOfToken, grantableScopes } from '../tokens/policy.ts'
 import { issueToken } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
 import { AuthorizationRequest, DeviceRequest } from './entity.ts'
@@ -19,7 +20,6 @@ type Grant = { secret: string; scopes: Scope[]; email: string }
 
 /** Lifetime of tokens issued for a code, in days. TOKEN_MAX_DAYS can shorten it. */
 const tokenDays = 90
-const dayMs = 86_400_000
 
 type SpentRequest = Loaded<AuthorizationRequest, 'user' | 'token'>
 
@@ -30,7 +30,7 @@ type SpentRequest = Loaded<AuthorizationRequest, 'user' | 'token'>
  */
 export async function exchangeCode(context: Context, parameters: Parameters): Promise<Grant> {
   const { em, ip, now, config } = context
-  const circumstances = { now: now(), ip, maxDays: config.TOKEN_MAX_DAYS }
+  const circumstances = { now: now(), ip, config }
   // A rejection must not throw inside the transaction, since the rollback would make the code valid again.
   const exchange = (given: Exchange) => em.transactional((inner) => spend(inner, given, circumstances))
   let given: Exchange
@@ -59,9 +59,10 @@ function readExchange(parameters: Parameters): Exchange {
   return { code, redirectUri, codeVerifier: requiredParameter(parameters, 'code_verifier') }
 }
 
-type Circumstances = { now: Date; ip: string; maxDays: number | undefined }
+type Circumstances = { now: Date; ip: string; config: Pick<Config, 'TOKEN_MAX_DAYS'> }
 
-async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: Circumstances): Promise<Grant | null> {
+async function spend(em: EntityManager, given: Exchange, circumstances: Circumstances): Promise<Grant | null> {
+  const { now, ip } = circumstances
   const codeHash = sha256(given.code)
   const mayAct = await lockGrantor(em, codeHash)
   // The update is atomic: of two concurrent exchanges, one changes the row, and the other waits and then finds it changed.
@@ -70,7 +71,7 @@ async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: C
   if (!request) return null
   if (!first) return revokeReplayed(em, request, now, ip)
   if (!mayAct || !fits(request, given, now)) return null
-  return grantToken(em, request, request.user, { now, ip, maxDays })
+  return grantToken(em, request, request.user, circumstances)
 }
 
 /** Issues the token for an approved request, limited by the user's current role. */
@@ -78,10 +79,10 @@ function grantToken(
   em: EntityManager,
   request: AuthorizationRequest | DeviceRequest,
   owner: User,
-  { now, ip, maxDays }: Circumstances,
+  { now, ip, config }: Circumstances,
 ): Grant {
   const scopes = grantableScopes(request.scopes.split(',') as Scope[], owner.role)
-  const expiresAt = new Date(now.getTime() + Math.min(tokenDays, maxDays ?? tokenDays) * dayMs)
+  const expiresAt = endOfToken(now, Math.min(tokenDays, config.TOKEN_MAX_DAYS ?? tokenDays), config)
   const { token, secret } = issueToken(em, { owner, name: `CLI, ${now.toISOString().slice(0, 10)}`, scopes, createdAt: now, expiresAt, ip })
   request.token = token
   return { secret, scopes, email: owner.email }
@@ -135,7 +136,7 @@ export async function exchangeDeviceCode(context: Context, parameters: Parameter
   const { em, ip, now, config } = context
   if (requiredParameter(parameters, 'client_id') !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
   const deviceHash = sha256(requiredParameter(parameters, 'device_code'))
-  const circumstances = { now: now(), ip, maxDays: config.TOKEN_MAX_DAYS }
+  const circumstances = { now: now(), ip, config }
   // A rejection must not throw inside the transaction, since the rollback would also undo what was recorded about the poll.
   const result = await em.transactional((inner) => poll(inner, deviceHash, circumstances))
   if (typeof result === 'object') return result

@@ -14,23 +14,29 @@ export type LimitsInput = {
   addresses?: readonly string[] | null | undefined
 }
 
-const list = (max: number, noun: string, isValid: (text: string) => boolean, rule: string) =>
-  z
-    .array(z.string().trim())
-    .min(1, `must contain at least one ${noun}, or be left out`)
-    .max(max, `must contain at most ${max} entries`)
-    .refine((texts) => texts.every(isValid), {
-      error: ({ input }) => `${JSON.stringify((input as string[]).find((text) => !isValid(text)))} is not ${rule}`,
-    })
-    .nullish()
+const distinct = (values: z.ZodArray) =>
+  values.refine((all) => new Set(all).size === all.length, {
+    error: ({ input }) => `contains ${JSON.stringify((input as unknown[]).find((value, at, all) => all.indexOf(value) !== at))} twice`,
+  })
 
-/** Packages of the mirror can have capitals and start with an underscore. */
-const isPackagePattern = (text: string): boolean => /^[A-Za-z_*][A-Za-z0-9_*]{0,63}$/.test(text)
+const list = (max: number, noun: string, isValid: (text: string) => boolean, rule: string) =>
+  distinct(
+    z
+      .array(z.string().trim())
+      .min(1, `must contain at least one ${noun}, or be left out`)
+      .max(max, `must contain at most ${max} entries`)
+      .refine((texts) => texts.every(isValid), {
+        error: ({ input }) => `${JSON.stringify((input as string[]).find((text) => !isValid(text)))} is not ${rule}`,
+      }),
+  ).nullish()
+
+/** Packages of the mirror can have capitals and start with an underscore. A pattern contains a part of a name, or it would not limit anything. */
+const isPackagePattern = (text: string): boolean => /^[A-Za-z_*][A-Za-z0-9_*]{0,63}$/.test(text) && /\w/.test(text) && !text.includes('**')
 const isRange = (text: string): boolean => parseRange(text) !== null
 
-export const packagesInput = list(100, 'package', isPackagePattern, 'the name of a package, in which * stands for any characters')
+export const packagesInput = list(100, 'package', isPackagePattern, 'the name of a package, or a part of one with * for any characters')
 export const addressesInput = list(50, 'address', isRange, 'an IP address, or a range such as 10.0.0.0/8')
-export const actionsInput = z.array(z.string()).min(1, 'must contain at least one action, or be left out').nullish()
+export const actionsInput = distinct(z.array(z.string()).min(1, 'must contain at least one action, or be left out')).nullish()
 
 /**
  * Returns the scopes of a new token: the wanted ones, limited to what the role of the owner and the creating token allow. By default the scopes that its actions need.

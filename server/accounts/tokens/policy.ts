@@ -28,13 +28,13 @@ export function endOfToken(
   now: Date,
   days: number | null | undefined,
   { TOKEN_MAX_DAYS: max }: Pick<Config, 'TOKEN_MAX_DAYS'>,
-  madeWith: Credential,
+  madeWith?: Credential,
 ): Date | null {
   const tooLong = `expiresInDays: must be at most ${max}, the maximum lifetime of tokens on this server (TOKEN_MAX_DAYS).`
   if (max !== undefined && days != null && days > max) throw invalidInput(tooLong, 'expiresInDays')
   const lifeDays = days ?? max
   const wanted = lifeDays === undefined ? null : new Date(now.getTime() + lifeDays * dayMs)
-  return earlier(wanted, madeWith.kind === 'token' ? madeWith.expiresAt : null)
+  return earlier(wanted, madeWith?.kind === 'token' ? madeWith.expiresAt : null)
 }
 
 const dayMs = 86_400_000

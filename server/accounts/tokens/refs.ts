@@ -1,5 +1,7 @@
+import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
 import { wordEnum } from '../../platform/graphql/payload.ts'
+import { label } from '../users/input.ts'
 import type { AccessToken } from './entity.ts'
 import { actionsInput, addressesInput, packagesInput } from './limits.ts'
 import type { Scope, TokenAction } from '../../platform/access/roles.ts'
@@ -35,8 +37,15 @@ export const limitTexts = {
 
 type InputFields = PothosSchemaTypes.InputFieldBuilder<typeof builder.$inferSchemaTypes, 'InputObject'>
 
-/** Returns the input fields for the limits of a new token. */
-export const limitInputs = (t: InputFields) => ({
+const lifetimeDays = z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish()
+
+/** Returns the input fields of a new token. `role` names the role that limits its scopes. */
+export const tokenInputs = (t: InputFields, role: string) => ({
+  name: t.string({ required: true, description: 'Name of the token.', validate: label(100) }),
+  scopes: t.field({
+    type: [TokenScope],
+    description: `Scopes of the token, limited to what ${role} allows. Default: READ and WRITE, or READ if that is the only action.`,
+  }),
   packages: t.stringList({ description: `${limitTexts.packages} Default: all packages.`, validate: packagesInput }),
   actions: t.field({
     type: [TokenActionEnum],
@@ -44,4 +53,34 @@ export const limitInputs = (t: InputFields) => ({
     validate: actionsInput,
   }),
   addresses: t.stringList({ description: `${limitTexts.addresses} Default: all addresses.`, validate: addressesInput }),
+  expiresInDays: t.int({
+    description:
+      'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
+    validate: lifetimeDays,
+  }),
 })
+
+/** The input field for a token. */
+export const tokenId = { required: true, for: [AccessTokenRef], description: 'Global id of the token.' } as const
+
+/** Returns the input fields of a rotation. */
+export const rotationInputs = (t: InputFields) => ({
+  tokenId: t.globalID(tokenId),
+  overlapHours: t.int({
+    description: 'For how many hours the previous secret still works: 0 to 168. Default: 24.',
+    validate: z.int().min(0, 'must be from 0 to 168').max(168, 'must be from 0 to 168').nullish(),
+  }),
+  expiresInDays: t.int({
+    description: 'New lifetime in days from now. Default: the expiry stays as it is, within the maximum that the server allows.',
+    validate: lifetimeDays,
+  }),
+})
+
+const issuedToken = (secret: string, token: string) => ({
+  secret: { extensions: { secret: true }, type: 'String', description: secret } as const,
+  token: { type: AccessTokenRef, description: token },
+})
+
+/** The fields of the payloads of new and of rotated tokens. */
+export const createdToken = issuedToken('The secret, shown only once.', 'The token itself.')
+export const rotatedToken = issuedToken('The new secret, shown only once.', 'The token, with its other properties unchanged.')

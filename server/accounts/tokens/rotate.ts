@@ -1,4 +1,3 @@
-import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { conflict, insufficientPermissions, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
@@ -9,43 +8,52 @@ import { sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
 import { AccessToken } from './entity.ts'
 import { earlier, endOfToken, needsProof } from './policy.ts'
+import type { TokenOwner } from './service.ts'
 
-type Rotation = { id: string; overlapHours?: number | null | undefined; expiresInDays?: number | null | undefined }
+export type Rotation = { id: string; overlapHours?: number | null | undefined; expiresInDays?: number | null | undefined }
 
 const hourMs = 3_600_000
 /** Hours for which the previous secret works if the caller gives none. */
 const defaultOverlap = 24
 
 /**
- * Gives one of the caller's tokens a new secret. Name, scopes and limits stay. The expiry stays too, or is set again, but never beyond what creating a
- * token allows. The previous secret works until the overlap ends; an even older one stops working. A token may rotate itself and the tokens that were
- * created with it, so that revoking it also revokes every secret that it has obtained.
- * @throws ApiError NotFound when the token belongs to another user or is revoked; Conflict when it has expired, or is rotated at the same time;
- * InsufficientPermissions for a token with the scope admin in a session without recent proof, or when the calling token may not rotate it.
+ * Gives a token of the caller, or of a service account that the caller manages, a new secret. Name, scopes and limits stay. The expiry stays too, or is
+ * set again, but never beyond what creating a token allows. The previous secret works until the overlap ends; an even older one stops working. A token
+ * may rotate itself and the tokens that were created with it, so that revoking it also revokes every secret that it has obtained.
+ * @throws ApiError NotFound when the token belongs to another account or is revoked; Conflict when it has expired, or is rotated or revoked at the same
+ * time; InsufficientPermissions for a token with the scope admin in a session without recent proof, or when the calling token may not rotate it.
  */
-export async function rotateToken(context: SignedInContext, { id, overlapHours, expiresInDays }: Rotation) {
+export async function rotateToken(
+  context: SignedInContext,
+  { id, overlapHours, expiresInDays }: Rotation,
+  owner: TokenOwner = context.viewer,
+) {
   const { em, viewer, ip, now } = context
-  const { hash } = await findOwn(em, context, id)
+  const token = await findRotatable(context, id, owner)
   const secret = newSecret()
-  const token = await em.transactional(async (inner) => {
-    const locked = await findOwn(inner, context, id, LockMode.PESSIMISTIC_WRITE)
-    if (locked.hash !== hash) throw conflict('This token is being rotated at the same time. Use the secret of that rotation.')
-    const at = now()
-    const previousExpiresAt = earlier(new Date(at.getTime() + (overlapHours ?? defaultOverlap) * hourMs), locked.expiresAt ?? null)
-    const expiresAt = await newEnd(inner, context, locked, expiresInDays)
-    Object.assign(locked, { previousHash: locked.hash, previousExpiresAt, hash: sha256(secret), prefix: prefixOf(secret), expiresAt })
-    const summary = `${viewer.displayName} rotated the secret of the token "${locked.name}"; the previous one works until ${previousExpiresAt?.toISOString()}`
-    audit(inner, { kind: 'token.rotated', actor: viewer, user: viewer, summary, ip })
-    return locked
+  const overlapEnd = new Date(now().getTime() + (overlapHours ?? defaultOverlap) * hourMs)
+  const previousExpiresAt = earlier(overlapEnd, token.expiresAt ?? null)
+  const expiresAt = await newEnd(context, token, expiresInDays)
+  const change = { previousHash: token.hash, previousExpiresAt, hash: sha256(secret), prefix: prefixOf(secret), expiresAt }
+  await em.transactional(async (inner) => {
+    await owner.check?.(inner)
+    // The condition fails after a rotation or revocation since the token was read.
+    const changed = await inner.nativeUpdate(AccessToken, { id, hash: token.hash, revokedAt: null }, change)
+    if (!changed)
+      throw conflict('This token was rotated or revoked at the same time. Use the secret of that rotation, or create another token.')
+    const ofOther = viewer.id === owner.id ? '' : ` of ${owner.displayName}`
+    const summary = `${viewer.displayName} rotated the secret of the token "${token.name}"${ofOther}; the previous one works until ${previousExpiresAt?.toISOString()}`
+    const { publisher } = owner
+    audit(inner, { kind: 'token.rotated', actor: viewer, user: owner, summary, ip, ...(publisher !== undefined && { publisher }) })
   })
-  return { secret, token: await em.refreshOrFail(token) }
+  return { secret, token: Object.assign(token, change) }
 }
 
-/** Returns a token of the caller that can be rotated now. */
-async function findOwn(em: EntityManager, context: SignedInContext, id: string, lockMode = LockMode.NONE): Promise<AccessToken> {
-  const { viewer, credential, now } = context
-  const token = await em.findOne(AccessToken, { id, user: viewer.id, revokedAt: null }, { lockMode, refresh: true })
-  if (!token) throw notFound('You have no token with this id.')
+/** Returns a token of the account, outside the identity map, that the caller can rotate now. */
+async function findRotatable(context: SignedInContext, id: string, owner: TokenOwner): Promise<AccessToken> {
+  const { em, credential, now } = context
+  const token = await em.findOne(AccessToken, { id, user: owner.id, revokedAt: null }, { disableIdentityMap: true })
+  if (!token) throw notFound(`${owner.id === context.viewer.id ? 'You have' : `${owner.displayName} has`} no token with this id.`)
   if (token.expiresAt && token.expiresAt <= now()) throw conflict('This token has expired. Create another one.')
   if (needsProof(token.scopes.split(',') as Scope[])) requireRecentProof(context)
   if (credential.kind === 'token' && !(await isMadeWith(em, token, credential.id)))
@@ -66,8 +74,7 @@ async function isMadeWith(em: EntityManager, token: AccessToken, id: string): Pr
 
 /** Returns the expiry after a rotation: in the wanted number of days or unchanged, and never later than that of the token that created it. */
 async function newEnd(
-  em: EntityManager,
-  { config, credential, now }: SignedInContext,
+  { em, config, credential, now }: SignedInContext,
   { expiresAt, madeWith }: AccessToken,
   days: number | null | undefined,
 ): Promise<Date | null> {

@@ -1,20 +1,26 @@
-import { z } from 'zod'
 import { builder } from '../../platform/graphql/builder.ts'
 import { formerly } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, done, payload } from '../../platform/graphql/payload.ts'
 import { connectionOrders, newestByDefault } from '../../platform/graphql/types.ts'
-import { label } from '../users/input.ts'
 import { visibleBelongings, belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import type { Scope, TokenAction } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
-import { AccessTokenRef, limitInputs, limitTexts, TokenActionEnum, TokenScope } from './refs.ts'
+import {
+  AccessTokenRef,
+  createdToken,
+  limitTexts,
+  rotatedToken,
+  rotationInputs,
+  tokenId,
+  tokenInputs,
+  TokenActionEnum,
+  TokenScope,
+} from './refs.ts'
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
 import { rotateToken } from './rotate.ts'
 import { createToken, listTokens, type TokenOrder } from './service.ts'
 import { loadUser } from '../users/service.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
-
-const lifetimeDays = z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish()
 
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
@@ -83,51 +89,23 @@ builder.objectFields(AccessTokenRef, (t) => ({
 
 builder.mutationField('createToken', (t) =>
   t.withAuth({ ownAccount: true }).fieldWithInput({
-    type: payload('CreateTokenPayload', 'A new token.', {
-      secret: { extensions: { secret: true }, type: 'String', description: 'The secret, shown only once.' },
-      token: { type: AccessTokenRef, description: 'The token itself.' },
-    }),
+    type: payload('CreateTokenPayload', 'A new token.', createdToken),
     description: 'Creates a personal access token for you. The secret is shown only once.',
     typeOptions: { description: 'The token to create.' },
     argOptions: { description: 'Name, scopes, limits and lifetime of the token.' },
-    input: {
-      name: t.input.string({ required: true, description: 'Name of the token.', validate: label(100) }),
-      scopes: t.input.field({
-        type: [TokenScope],
-        description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE, or READ if that is the only action.',
-      }),
-      ...limitInputs(t.input),
-      expiresInDays: t.input.int({
-        description:
-          'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
-        validate: lifetimeDays,
-      }),
-    },
+    input: tokenInputs(t.input, 'your role'),
     resolve: (_root, { input }, context) => createToken(context, input),
   }),
 )
 
 builder.mutationField('rotateToken', (t) =>
   t.withAuth({ ownAccount: true }).fieldWithInput({
-    type: payload('RotateTokenPayload', 'A token with a new secret.', {
-      secret: { extensions: { secret: true }, type: 'String', description: 'The new secret, shown only once.' },
-      token: { type: AccessTokenRef, description: 'The token, with its other properties unchanged.' },
-    }),
+    type: payload('RotateTokenPayload', 'A token with a new secret.', rotatedToken),
     description:
       'Gives one of your access tokens a new secret, which is shown only once. The previous secret works until the overlap ends. A token may rotate itself and the tokens that were created with it.',
     typeOptions: { description: 'The token to rotate.' },
     argOptions: { description: 'The token, the overlap and the new lifetime.' },
-    input: {
-      tokenId: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.' }),
-      overlapHours: t.input.int({
-        description: 'For how many hours the previous secret still works: 0 to 168. Default: 24.',
-        validate: z.int().min(0, 'must be from 0 to 168').max(168, 'must be from 0 to 168').nullish(),
-      }),
-      expiresInDays: t.input.int({
-        description: 'New lifetime in days from now. Default: the expiry stays as it is, within the maximum that the server allows.',
-        validate: lifetimeDays,
-      }),
-    },
+    input: rotationInputs(t.input),
     resolve: (_root, { input: { tokenId, ...input } }, context) => rotateToken(context, { ...input, id: tokenId.id }),
   }),
 )
@@ -141,7 +119,7 @@ builder.mutationField('revokeToken', (t) =>
     typeOptions: { description: 'The token to revoke.' },
     argOptions: { description: 'The token.' },
     input: {
-      tokenId: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.', ...formerly('id') }),
+      tokenId: t.input.globalID({ ...tokenId, ...formerly('id') }),
     },
     resolve: async (_root, { input }, context) => ({ token: await revokeToken(context, input.tokenId.id) }),
   }),
@@ -218,7 +196,7 @@ builder.mutationField('revokeUserToken', (t) =>
     typeOptions: { description: "The token to revoke; it may be another user's." },
     argOptions: { description: 'The token.' },
     input: {
-      tokenId: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.', ...formerly('id') }),
+      tokenId: t.input.globalID({ ...tokenId, ...formerly('id') }),
     },
     resolve: async (_root, { input }, context) => ({ token: await revokeUserToken(context, input.tokenId.id) }),
   }),

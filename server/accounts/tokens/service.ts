@@ -21,8 +21,8 @@ export type TokenInput = LimitsInput & {
   expiresInDays?: number | null | undefined
 }
 
-/** The account that a token is created for, the publisher that it belongs to, and a check, with locks, of whether the caller may do this. */
-type TokenOwner = Pick<Viewer, 'id' | 'displayName' | 'role'> & {
+/** The account that a token is created or rotated for, the publisher that it belongs to, and a check, with locks, of whether the caller may do this. */
+export type TokenOwner = Pick<Viewer, 'id' | 'displayName' | 'role'> & {
   publisher?: string | undefined
   check?: ((em: EntityManager) => Promise<unknown>) | undefined
 }

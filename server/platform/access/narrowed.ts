@@ -124,6 +124,7 @@ const objectFields: Record<string, string> = {
   UpdateVersionOptionsPayload: 'version',
   FinalizeUploadPayload: 'version',
 }
+const readableFields = new Set(Object.entries(objectFields).flatMap(([type, own]) => own.split(' ').map((field) => `${type}.${field}`)))
 /** Objects that any action allows: they belong to the result of the operation itself. */
 const ownParts = new Set(['CreateUploadPayload.fields'])
 
@@ -167,10 +168,10 @@ export function requireNarrowedOperation(
     const [parent, field] = [types.getParentType(), types.getFieldDef()]
     if (node.name.value === '__typename') return
     if (!parent || !field) throw notListed(narrowing)
-    if (parent === root)
-      requireRule(narrowing, rootFields.get(`${parent.name}.${field.name}`), () => packageIn(field, node, variableValues))
-    else if (namesOthers.has(`${parent.name}.${field.name}`)) requireAllPackages(narrowing)
-    else if (isCompositeType(getNamedType(field.type))) requireObjectField(narrowing, parent.name, field.name)
+    const name = `${parent.name}.${field.name}`
+    if (parent === root) requireRule(narrowing, rootFields.get(name), () => packageIn(field, node, variableValues))
+    else if (namesOthers.has(name)) requireAllPackages(narrowing)
+    else if (isCompositeType(getNamedType(field.type))) requireObjectField(narrowing, name)
   }
   visit(operationWithFragments(document, operation), visitWithTypeInfo(types, { Field }))
 }
@@ -187,9 +188,9 @@ function packageIn(field: GraphQLField<unknown, unknown>, node: FieldNode, varia
 const operationWithFragments = (document: DocumentNode, operation: OperationDefinitionNode): DocumentNode =>
   separateOperations(document)[operation.name?.value ?? ''] ?? document
 
-function requireObjectField(narrowing: Narrowing, type: string, field: string): void {
-  if (ownParts.has(`${type}.${field}`)) return
-  if (!objectFields[type]?.split(' ').includes(field)) throw notListed(narrowing)
+function requireObjectField(narrowing: Narrowing, field: string): void {
+  if (ownParts.has(field)) return
+  if (!readableFields.has(field)) throw notListed(narrowing)
   if (!narrowing.actions.has('read')) throw lacksAction(narrowing, 'read')
 }
 

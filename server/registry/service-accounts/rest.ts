@@ -7,6 +7,7 @@ import { tokenFields } from '../../accounts/tokens/refs.ts'
 const fields = 'id: uuid name address role isActive createdAt publisher @flatten { publisherId: slug } publisherRole'
 const account = `serviceAccount { ${fields} }`
 const ofAccount = { ids: { accountId: 'ServiceAccount' }, names: { accountId: 'serviceAccountId' } }
+const ofToken = { ...ofAccount, ids: { ...ofAccount.ids, tokenId: 'AccessToken' } }
 const slugIn = ({ request }: Context) => (request.params as { id: string }).id
 const unknown = { serviceAccount: () => notFound('There is no service account with this id.') }
 const create = `mutation ($input: CreateServiceAccountInput!) { createServiceAccount(input: $input) { ${account} } }`
@@ -81,8 +82,18 @@ export const serviceAccountRoutes = [
     },
   ),
   route(
+    'POST /api/service-accounts/:accountId/tokens/:tokenId/rotate',
+    `mutation ($input: RotateServiceAccountTokenInput!) { rotateServiceAccountToken(input: $input) { secret token @flatten { ${tokenFields} previousSecretExpiresAt } } }`,
+    {
+      summary:
+        'Gives a token of a service account a new secret, shown only once. The previous one works for the overlap, 24 hours by default.',
+      ...ofToken,
+      answer: 'rotateServiceAccountToken',
+    },
+  ),
+  route(
     'DELETE /api/service-accounts/:accountId/tokens/:tokenId',
     'mutation ($input: RevokeServiceAccountTokenInput!) { revokeServiceAccountToken(input: $input) { token { id } } }',
-    { summary: 'Revokes a token of a service account.', ids: { tokenId: 'AccessToken' }, answer: ok },
+    { summary: 'Revokes a token of a service account.', ...ofToken, answer: ok },
   ),
 ]

@@ -1,8 +1,7 @@
-import { z } from 'zod'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { label } from '../../accounts/users/input.ts'
 import { UserRef, assignableRoles, RoleEnum } from '../../accounts/users/refs.ts'
-import { AccessTokenRef, limitInputs, TokenScope } from '../../accounts/tokens/refs.ts'
+import { AccessTokenRef, createdToken, rotatedToken, rotationInputs, tokenId, tokenInputs } from '../../accounts/tokens/refs.ts'
 import { listTokens } from '../../accounts/tokens/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { viewerCan } from '../../platform/access/policy.ts'
@@ -20,6 +19,7 @@ import {
   findServiceAccount,
   listServiceAccounts,
   revokeServiceAccountToken,
+  rotateServiceAccountToken,
   type ServiceAccount,
   updateServiceAccount,
 } from './service.ts'
@@ -205,29 +205,28 @@ builder.mutationField('deleteServiceAccount', (t) =>
 
 builder.mutationField('createServiceAccountToken', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('CreateServiceAccountTokenPayload', 'A new token of a service account.', {
-      secret: { extensions: { secret: true }, type: 'String', description: 'The secret, shown only once.' },
-      token: { type: AccessTokenRef, description: 'The token itself.' },
-    }),
+    type: payload('CreateServiceAccountTokenPayload', 'A new token of a service account.', createdToken),
     description: 'Creates a token of a service account. The secret is shown only once.',
     typeOptions: { description: 'The token to create.' },
     argOptions: { description: 'The service account, and name, scopes, limits and lifetime of the token.' },
     input: {
       serviceAccountId: t.input.globalID(account),
-      name: t.input.string({ required: true, description: 'Name of the token.', validate: name }),
-      scopes: t.input.field({
-        type: [TokenScope],
-        description:
-          'Scopes of the token, limited to what the role of the service account allows. Default: READ and WRITE, or READ if that is the only action.',
-      }),
-      ...limitInputs(t.input),
-      expiresInDays: t.input.int({
-        description:
-          'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
-        validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish(),
-      }),
+      ...tokenInputs(t.input, 'the role of the service account'),
     },
     resolve: (_root, { input: { serviceAccountId, ...input } }, context) => createServiceAccountToken(context, serviceAccountId.id, input),
+  }),
+)
+
+builder.mutationField('rotateServiceAccountToken', (t) =>
+  t.withAuth({ scope: 'write' }).fieldWithInput({
+    type: payload('RotateServiceAccountTokenPayload', 'A token with a new secret.', rotatedToken),
+    description:
+      'Gives a token of a service account a new secret, which is shown only once. The previous secret works until the overlap ends. A token may rotate only the tokens that were created with it.',
+    typeOptions: { description: 'The token to rotate.' },
+    argOptions: { description: 'The service account, its token, the overlap and the new lifetime.' },
+    input: { serviceAccountId: t.input.globalID(account), ...rotationInputs(t.input) },
+    resolve: (_root, { input: { serviceAccountId, tokenId, ...input } }, context) =>
+      rotateServiceAccountToken(context, serviceAccountId.id, { ...input, id: tokenId.id }),
   }),
 )
 
@@ -238,8 +237,10 @@ builder.mutationField('revokeServiceAccountToken', (t) =>
     }),
     description: 'Permanently revokes a token of a service account.',
     typeOptions: { description: 'The token to revoke.' },
-    argOptions: { description: 'The token.' },
-    input: { tokenId: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.' }) },
-    resolve: async (_root, { input }, context) => ({ token: await revokeServiceAccountToken(context, input.tokenId.id) }),
+    argOptions: { description: 'The service account and its token.' },
+    input: { serviceAccountId: t.input.globalID(account), tokenId: t.input.globalID(tokenId) },
+    resolve: async (_root, { input }, context) => ({
+      token: await revokeServiceAccountToken(context, input.serviceAccountId.id, input.tokenId.id),
+    }),
   }),
 )

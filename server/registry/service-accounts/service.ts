@@ -4,7 +4,8 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { type AuditEvent, audit } from '../../accounts/audit/service.ts'
 import type { AccessToken } from '../../accounts/tokens/entity.ts'
 import { revokeTokenOf } from '../../accounts/tokens/revoke.ts'
-import { createToken, type TokenInput } from '../../accounts/tokens/service.ts'
+import { type Rotation, rotateToken } from '../../accounts/tokens/rotate.ts'
+import { createToken, type TokenInput, type TokenOwner } from '../../accounts/tokens/service.ts'
 import { User } from '../../accounts/users/entity.ts'
 import { conflict, insufficientPermissions, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
@@ -113,12 +114,20 @@ export async function deleteServiceAccount(context: SignedInContext, id: string)
 }
 
 /** Creates a token of a service account; see `createToken`. @throws ApiError NotFound; InsufficientPermissions; Conflict; InvalidInput */
-export async function createServiceAccountToken(context: SignedInContext, id: string, input: TokenInput) {
+export const createServiceAccountToken = async (context: SignedInContext, id: string, input: TokenInput) =>
+  createToken(context, input, await tokenOwner(context, id))
+
+/** Gives a token of a service account a new secret; see `rotateToken`. @throws ApiError NotFound; InsufficientPermissions; Conflict; InvalidInput */
+export const rotateServiceAccountToken = async (context: SignedInContext, id: string, rotation: Rotation) =>
+  rotateToken(context, rotation, await tokenOwner(context, id))
+
+/** Returns a service account as the owner of tokens that the caller manages. @throws ApiError NotFound; InsufficientPermissions; Conflict if disabled. */
+async function tokenOwner(context: SignedInContext, id: string): Promise<TokenOwner> {
   const publisher = await requireManaged(context.em, context, id)
   const { user } = await find(context.em, id)
   if (!user.isActive) throw conflict(`${user.displayName} is disabled. Enable it first.`)
   const check = (em: EntityManager) => lockManager(em, context, id, publisher)
-  return createToken(context, input, { id, displayName: user.displayName, role: user.role, publisher, check })
+  return { id, displayName: user.displayName, role: user.role, publisher, check }
 }
 
 /** Checks that the caller still manages a service account, and locks what that depends on: the publisher's members, and the caller's role. */
@@ -130,12 +139,17 @@ async function lockManager(em: EntityManager, context: SignedInContext, id: stri
   await requireManaged(em, { ...context, viewer, scopes: effectiveScopes(viewer, context.credential) }, id)
 }
 
-/** Revokes a token of a service account, and all tokens created with it. @throws ApiError NotFound; InsufficientPermissions */
-export const revokeServiceAccountToken = (context: SignedInContext, tokenId: string): Promise<AccessToken> =>
-  revokeTokenOf(context, tokenId, async (em, owner) => {
-    if (owner.kind !== 'service') throw notFound('There is no token of a service account with this id.')
-    return requireManaged(em, context, owner.id)
+/**
+ * Revokes a token of a service account, and all tokens created with it.
+ * @throws ApiError NotFound, also for a token of another account; InsufficientPermissions.
+ */
+export async function revokeServiceAccountToken(context: SignedInContext, id: string, tokenId: string): Promise<AccessToken> {
+  const publisher = await requireManaged(context.em, context, id)
+  return revokeTokenOf(context, tokenId, async (_em, owner) => {
+    if (owner.id !== id) throw notFound('The service account has no token with this id.')
+    return publisher
   })
+}
 
 /** Returns the publisher of a service account, if any. @throws ApiError NotFound; InsufficientPermissions unless the caller manages it. */
 async function requireManaged(em: EntityManager, context: SignedInContext, id: string): Promise<string | undefined> {
