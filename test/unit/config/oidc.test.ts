@@ -43,7 +43,7 @@ describe('the settings of sign-in providers', () => {
     [{ OIDC_ISSUER: 'https://x.example' }, 'OIDC_ISSUER: is not a setting'],
     [{ ...acme, OIDC_acme_LABEL: 'x' }, 'OIDC_acme_LABEL: is not a setting'],
     [{ ...acme, OIDC_SIGN_UP: 'off' }, 'OIDC_SIGN_UP: is not a setting'],
-    [{ ...acme, OIDC_ACME_ISSUER: 'http://login.example.com' }, 'OIDC_ACME_ISSUER: write the issuer'],
+    [{ ...acme, OIDC_ACME_ISSUER: 'http://login.example.com' }, 'OIDC_ACME_ISSUER: must be the issuer'],
     [{ ...acme, OIDC_ACME_SCOPES: 'email' }, 'OIDC_ACME_SCOPES: must be scopes'],
     [{ ...acme, OIDC_SIGNUP: 'domain' }, 'OIDC_SIGNUP_DOMAINS: is required'],
     [{ ...acme, OIDC_SIGNUP: 'group' }, 'OIDC_SIGNUP_GROUPS: is required'],
