@@ -73,6 +73,8 @@ export default defineConfig({
           slots: { base: 'disabled:opacity-50 aria-disabled:opacity-50' },
           compoundVariants: (['primary', 'error'] as const).map((color) => ({ color, variant: 'solid', class: hoverOf[color] })),
         },
+        // Keeps the text of the header clear of the close button.
+        modal: { slots: { wrapper: 'pe-8' } },
       },
     }),
   ],

@@ -33,7 +33,7 @@ async function addApp(app: App, page: Page): Promise<{ secret: string; codes: st
   const codes = ((await sheet.locator('[data-secret]').textContent()) ?? '').trim().split(/\s+/)
   await expectSound(page, 'recovery-codes')
   await page.keyboard.press('Escape') // must not lose the codes
-  await sheet.getByLabel('I have saved it').click()
+  await sheet.getByLabel('I have saved them').click()
   await sheet.getByRole('button', { name: 'Done' }).click()
   await sheet.waitFor({ state: 'hidden' })
   return { secret, codes }
@@ -101,7 +101,7 @@ describe('authenticator app', () => {
     const sheet = page.getByRole('dialog', { name: 'Save your recovery codes' })
     const renewed = ((await sheet.locator('[data-secret]').textContent()) ?? '').trim().split(/\s+/)
     expect(renewed.filter((one) => codes.includes(one))).toEqual([])
-    await sheet.getByLabel('I have saved it').click()
+    await sheet.getByLabel('I have saved them').click()
     await sheet.getByRole('button', { name: 'Done' }).click()
     await page.getByText('10 codes left.', { exact: false }).waitFor()
 

@@ -45,6 +45,14 @@ it('shows the help pages to users who are not signed in, below a base path', asy
   await heading(page, 'Publish and manage packages', 1).waitFor()
 })
 
+it.each(['sign-in', 'passkeys', 'trusted-publishing', 'service-accounts'])('is accessible and fits on the page %s', async (name) => {
+  const app = await startShared()
+  const page = await openPage(app.url)
+  await page.goto(`/help/${name}`)
+  await page.getByRole('article').getByRole('table').first().waitFor()
+  await expectSound(page, `help-${name}`)
+})
+
 it('collapses the navigation on narrow screens', async () => {
   const app = await startShared()
   const page = await openPage(app.url, { viewport: { width: 360, height: 740 } })

@@ -28,15 +28,15 @@ export const oidcIssuer = text.refine((value) => {
   const url = URL.parse(value)
   if (!url || url.username || url.password || url.search || url.hash || value.length > 255) return false
   return url.protocol === 'https:' || (url.protocol === 'http:' && isOwnNetwork(url.hostname))
-}, 'write the issuer of the provider, such as https://login.example.com; plain http is only for hosts of a private network')
+}, 'must be the issuer of the provider, such as https://login.example.com; plain http is only for hosts of a private network')
 
 /** Scopes of a provider, which include `openid`. */
 export const oidcScopes = text.refine(
   (value) => value.split(/\s+/).includes('openid') && /^[\x21\x23-\x5b\x5d-\x7e ]{1,500}$/.test(value),
-  'write scopes separated by spaces, with openid among them',
+  'must be scopes separated by spaces, with openid among them',
 )
 
-const short = (max: number) => text.refine((value) => value.length <= max, `write at most ${max} characters`)
+const short = (max: number) => text.refine((value) => value.length <= max, `must have at most ${max} characters`)
 
 export const oidcTexts = { label: short(100), clientId: short(255), clientSecret: short(1000), groupsClaim: short(200) }
 
