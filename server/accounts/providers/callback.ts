@@ -7,7 +7,7 @@ import { seal, unseal } from '../../platform/http/sealed.ts'
 import { audit } from '../audit/service.ts'
 import { ProviderSession, Session } from '../sessions/entity.ts'
 import { originOf } from '../sessions/origin.ts'
-import { sendSession, startSession } from '../sessions/start.ts'
+import { countSignInFailure, sendSession, startSession } from '../sessions/start.ts'
 import { User } from '../users/entity.ts'
 import { type Answer, type Client, exchange, isFaultOfProvider, openClient, RoundFailure } from './client.ts'
 import { LinkedIdentity, OidcRound } from './entity.ts'
@@ -38,6 +38,7 @@ export async function finishRound(context: Context, name: string): Promise<strin
     return path
   } catch (error) {
     if (!(error instanceof RoundFailure)) throw error
+    if (round === null || round.purpose === 'signIn' || round.purpose === 'invite') countSignInFailure(context, error.code)
     // Anyone can write an address with an error of their own.
     const isFromBrowser = Object.hasOwn(context.request.query as object, 'error')
     if (isFaultOfProvider(error.code) && !isFromBrowser) await recordOutcome(context, name, error.message)

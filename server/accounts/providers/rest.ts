@@ -5,9 +5,10 @@ import { noStore } from '../../platform/http/caching/conditional.ts'
 import { addressKey } from '../../platform/http/limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary, ok, route } from '../../platform/rest/route.ts'
+import { countSignInFailure } from '../sessions/start.ts'
 import { ofViewer } from '../users/refs.ts'
 import { finishRound } from './callback.ts'
-import { RoundFailure } from './client.ts'
+import { type RoundError, RoundFailure } from './client.ts'
 import { logOutByProvider, LogoutRejected } from './logout.ts'
 import { findProvider } from './providers.ts'
 import { isRateLimited, safePath, startRound, withQuery } from './rounds.ts'
@@ -108,7 +109,10 @@ async function start(context: Context): Promise<unknown> {
   const { reply, request } = context
   const name = nameIn(context)
   reply.header('cache-control', noStore)
-  const fail = (error: string) => reply.redirect(`${here(context)}${withQuery('/login', { error, provider: name })}`)
+  const fail = (error: RoundError) => {
+    countSignInFailure(context, error)
+    return reply.redirect(`${here(context)}${withQuery('/login', { error, provider: name })}`)
+  }
   const found = await findProvider(context, name)
   if (!found) return fail('unknown_provider')
   try {
