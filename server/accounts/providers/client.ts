@@ -3,7 +3,7 @@ import * as oidc from 'openid-client'
 import type { IncomingMessage } from 'node:http'
 import type { Services } from '../../services.ts'
 import { publicOnly } from '../../platform/outbound/addresses.ts'
-import { NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
+import { compareClock, NotFetched, orTemporary, requestUrl } from '../../platform/outbound/request.ts'
 import type { Provider } from './providers.ts'
 
 /** Codes of failed rounds, which the sign-in page receives as `error`. */
@@ -38,7 +38,7 @@ export const isFaultOfProvider = (code: RoundError): boolean =>
 const timeoutSeconds = 10
 const maxBytes = 1024 * 1024
 
-type Network = Pick<Services, 'config' | 'stopping'>
+type Network = Pick<Services, 'config' | 'stopping' | 'state' | 'now'>
 export type Client = oidc.Configuration
 
 /**
@@ -70,7 +70,8 @@ function authenticateBy(secret: string): oidc.ClientAuth {
 }
 
 /** Sends requests by the rules for outgoing requests. Only the issuer's own host may have a private address. Redirects are not followed. */
-function fetchThrough({ config, stopping }: Network, issuer: URL): oidc.CustomFetch {
+function fetchThrough(services: Network, issuer: URL): oidc.CustomFetch {
+  const { config, stopping } = services
   return async (url, { method, headers, body, signal }) => {
     const answer = await requestUrl(url, {
       servers: config.DNS_SERVERS,
@@ -83,6 +84,7 @@ function fetchThrough({ config, stopping }: Network, issuer: URL): oidc.CustomFe
       body: body == null ? undefined : String(body as URLSearchParams),
       maxRedirects: 0,
     })
+    compareClock(services, issuer.href, answer)
     const bytes = await orTemporary(url, () => readAll(answer))
     const type = answer.headers['content-type']
     const challenge = answer.headers['www-authenticate']

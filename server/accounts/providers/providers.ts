@@ -18,7 +18,7 @@ export type Provider = OidcSettings & {
   hasUnreadableSecret: boolean
 }
 
-type Reader = Pick<Services, 'config' | 'database' | 'keys'>
+type Reader = Pick<Services, 'config' | 'keys'> & { database: Pick<Services['database'], 'reads'> }
 
 const all = prepared(() =>
   db.selectFrom('oidc_providers').select(['name', 'label', 'issuer', 'client_id', 'client_secret', 'scopes', 'groups_claim']),
@@ -136,6 +136,18 @@ export async function recordOutcome({ em, now, log }: Context, name: string, err
   await em
     .fork()
     .upsert(OidcProviderState, { name, ...outcome }, { onConflictFields: ['name'], onConflictMergeFields: Object.keys(outcome) as never })
+}
+
+/** Returns the last failure of each provider that has not succeeded since, by name. */
+export async function readFailures({ database }: Pick<Services, 'database'>): Promise<Map<string, { at: Date; reason: string }>> {
+  const rows = await database.reads.all(
+    db.selectFrom('oidc_provider_states').select(['name', 'last_success_at', 'last_error_at', 'last_error']),
+  )
+  return new Map(
+    rows.flatMap(({ name, last_success_at: successAt, last_error_at: at, last_error: reason }) =>
+      at && !(successAt && successAt >= at) ? [[name, { at, reason: reason ?? '' }] as const] : [],
+    ),
+  )
 }
 
 /** Returns the latest success and failure of a provider. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { type Address, anyPublicAddress, type Guard, isPrivateName, resolveConfiguredHost, resolveHost } from './addresses.ts'
+import type { Services } from '../../services.ts'
 import { openAgent, proxyAuthorization, proxyFor, type ProxySettings, variableFor } from './proxy.ts'
 
 export type RequestRules = {
@@ -23,6 +24,22 @@ export type RequestRules = {
   maxRedirects?: number
   /** Decides whether a redirect may be followed. By default, all are. */
   mayRedirect?: (from: URL, to: URL) => boolean
+}
+
+declare module '../../services.ts' {
+  interface State {
+    /** Clocks of the servers that prove identities, by issuer. */
+    issuerClocks?: Map<string, { aheadMs: number; at: Date }>
+  }
+}
+
+/** Compares the clock of this server with the header `Date` of an issuer's answer, which has a resolution of one second. A cache adds `Age`. */
+export function compareClock({ state, now }: Pick<Services, 'state' | 'now'>, issuer: string, { headers }: IncomingMessage): void {
+  const [date, age] = [Date.parse(headers.date ?? ''), Number(headers.age ?? 0)]
+  if (Number.isNaN(date) || Number.isNaN(age)) return
+  const at = now()
+  const clocks = (state.issuerClocks ??= new Map<string, { aheadMs: number; at: Date }>())
+  clocks.set(issuer, { aheadMs: at.getTime() - (date + age * 1000 + 500), at })
 }
 
 /** Thrown when a server cannot be contacted or answers unusably. `isTemporary`: a later attempt may succeed. `status`: its HTTP status, if any. */
