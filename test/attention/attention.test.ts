@@ -20,12 +20,13 @@ const query = '{ attention { kind severity count at text } }'
 type Item = { kind: string; severity: string; count: number; at: string | null; text: string }
 const itemsOf = async (admin: Actor): Promise<Item[]> => (await admin.graphql(query)).body.data.attention
 const kindsOf = async (admin: Actor) => (await itemsOf(admin)).map(({ kind, severity, count }) => `${severity} ${kind} ${count}`)
+const advice = (people: number, tokens: number) => [`INFO SECOND_FACTORS_MISSING ${people}`, `INFO TOKENS_NEVER_EXPIRE ${tokens}`]
 const ago = (days: number) => new Date(Date.now() - days * 86_400_000)
 
 it('reports backups, failed jobs, names, expiring tokens and invitations with counts, the most urgent first', async () => {
   await using app = await testApp({ env: { BACKUP_TO: folderOfTest(), SERVER_URL: 'http://pub.example.test' } })
   const [admin, alice] = [await app.admin(), await app.member()]
-  expect(await kindsOf(admin)).toEqual(['WARNING ADDRESS_UNENCRYPTED 1', 'WARNING SETTINGS_WEAK 1', 'INFO SDK_MISSING 1'])
+  expect(await kindsOf(admin)).toEqual(['WARNING ADDRESS_UNENCRYPTED 1', 'WARNING SETTINGS_WEAK 1', 'INFO SDK_MISSING 1', ...advice(2, 2)])
   await publish(alice, { name: 'acme_tools', version: '1.0.0' })
   await publish(alice, { name: 'acme_tool', version: '1.0.0' })
   const em = app.services.database.fork()
@@ -46,6 +47,7 @@ it('reports backups, failed jobs, names, expiring tokens and invitations with co
     'WARNING ADDRESS_UNENCRYPTED 1',
     'WARNING SETTINGS_WEAK 1',
     'INFO SDK_MISSING 1',
+    ...advice(2, 2),
     'INFO INVITATIONS_UNANSWERED 1',
   ])
   expect(found[0]).toMatchObject({ text: 'The last backup failed. No space left.', at: expect.any(String) })
@@ -59,6 +61,7 @@ it('reports that backups are off and that the disk is full, once', async () => {
     'WARNING BACKUPS_OFF 1',
     'WARNING SETTINGS_WEAK 1',
     'INFO SDK_MISSING 1',
+    ...advice(2, 1),
   ])
 })
 

@@ -123,7 +123,7 @@ it('reads the state of pools, queues and stores', async () => {
   expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7)
   expect(sample(text, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   expect(sample(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0)
-  for (const collector of ['backups', 'caches', 'connections', 'database', 'health', 'jobs', 'scoring', 'space'])
+  for (const collector of ['backups', 'caches', 'connections', 'database', 'health', 'jobs', 'scoring', 'sign_ins', 'space'])
     expect(sample(text, 'snug_collector_success', { collector })).toBe(1)
   const own = [...metricsIn(text).keys()].filter((name) => name.startsWith('snug_'))
   // When you add a metric, add it here and to a test above.
@@ -146,6 +146,7 @@ it('reads the state of pools, queues and stores', async () => {
     'snug_http_request_duration_seconds',
     'snug_http_sent_bytes_total',
     'snug_job_duration_seconds',
+    'snug_job_token_refusals_total',
     'snug_jobs',
     'snug_jobs_oldest_due_seconds',
     'snug_min_free_bytes',
@@ -158,6 +159,8 @@ it('reads the state of pools, queues and stores', async () => {
     'snug_mirror_upstream_received_bytes_total',
     'snug_mirror_upstream_requests_total',
     'snug_scoring_processes',
+    'snug_sign_in_failures_total',
+    'snug_sign_ins_total',
     'snug_uploads_total',
   ])
 })

@@ -20,6 +20,7 @@ it('passes promtool check metrics with requests, uploads, jobs, the mirror and a
     'snug_uploads_total',
     'snug_job_duration_seconds_count',
     'snug_mirror_requests_total',
+    'snug_sign_ins_total',
     'snug_free_bytes',
   ])
     expect(text).toMatch(new RegExp(`^${name}\\b`, 'm'))

@@ -69,7 +69,7 @@ it('rejects revoked tokens, expired tokens, disabled accounts and overlaps out o
   const admin = await person.session()
   const owned = await robotOf(app, admin, 'server')
   for (const body of [{ overlapHours: -1 }, { overlapHours: 169 }, { overlapHours: 1.5 }, { expiresInDays: 31 }, { expiresInDays: 0 }])
-    expect({ body, ...(await rotate(admin, owned, body)) }).toMatchObject({ body: { error: { code: 'InvalidInput' } }, status: 400 })
+    expect(await rotate(admin, owned, body), JSON.stringify(body)).toMatchObject({ body: { error: { code: 'InvalidInput' } }, status: 400 })
   expect(await rotate(admin, owned, { expiresInDays: 7 })).toMatchObject({ status: 200, body: { expiresAt: '2026-01-08T00:00:00.000Z' } })
   // A token from before the maximum gets an expiry.
   const endless = await makeToken(app.services, owned.account.id)

@@ -11,12 +11,12 @@ export function useStatistics() {
   return { ...state, statistics: computed(() => data.value?.serverStatistics), version: computed(() => data.value?.server.version) }
 }
 
-/** Returns the tokens with the scope `admin` that expire within two weeks. */
+/** Returns the tokens with the scope `admin` that expire within two weeks, and tokens that never expire. */
 export function useExpiringTokens() {
   const { data, ...state } = useQuery(ExpiringTokensDocument, {
     variables: { now: new Date().toISOString(), soon: inDays(14).toISOString() },
   })
-  return { ...state, tokens: computed(() => data.value?.accessTokens) }
+  return { ...state, lists: data }
 }
 
 /** Returns the newest actions of people. */

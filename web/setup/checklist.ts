@@ -14,7 +14,7 @@ interface StepText {
   to: RouteLocationRaw
 }
 
-export type StepRow = StepText & { step: SetupStep; isDone: boolean }
+export type StepRow = StepText & { step: SetupStep; isDone: boolean; isOptional: boolean }
 
 /** Texts of the steps, and where to do each of them. */
 const stepTexts: Record<SetupStep, StepText> = {
@@ -24,6 +24,13 @@ const stepTexts: Record<SetupStep, StepText> = {
   SDK: { title: 'Install a Dart SDK', text: 'For scores by pana and documentation by dart doc.', to: '/admin/sdks' },
   PEOPLE: { title: 'Invite people', text: 'Create accounts, or send invitation links.', to: '/admin/users' },
   HTTPS: { title: 'Use HTTPS', text: 'A reverse proxy encrypts passwords and tokens.', to: '/help/reverse-proxy' },
+  SECOND_FACTOR: {
+    title: 'Protect administrators',
+    text: 'Each of them adds a passkey or an authenticator app.',
+    to: '/settings/security',
+  },
+  SIGN_IN: { title: 'Add company sign-in', text: 'People sign in with the accounts of your company.', to: '/admin/sign-in' },
+  TRUSTED_PUBLISHING: { title: 'Publish from CI', text: 'Jobs publish without a stored token.', to: '/admin/token-issuers' },
 }
 
 /** Returns the steps after the setup, kept up to date, so that a row turns green by itself when it is done elsewhere. */
@@ -32,11 +39,13 @@ export function useChecklist() {
   const { data, ...state } = useQuery(SetupChecklistDocument, { isWanted: () => viewer.value !== undefined })
   useRefresh(state.retry, refreshMs)
   const checklist = computed(() => data.value?.setupChecklist)
-  const steps = computed(() => (checklist.value?.steps ?? []).map(({ step, isDone }) => ({ step, isDone, ...stepTexts[step] })))
-  const doneCount = computed(() => steps.value.filter(({ isDone }) => isDone).length)
-  /** Whether the overview shows the checklist: until all steps are done or an administrator has hidden it. */
-  const isShown = computed(() => checklist.value?.isHidden === false && doneCount.value < steps.value.length)
-  return { ...state, checklist, steps, doneCount, isShown }
+  const steps = computed(() => (checklist.value?.steps ?? []).map(({ step, ...state }) => ({ step, ...state, ...stepTexts[step] })))
+  /** Optional steps do not count. */
+  const required = computed(() => steps.value.filter(({ isOptional }) => !isOptional))
+  const doneCount = computed(() => required.value.filter(({ isDone }) => isDone).length)
+  /** Whether the overview shows the checklist: until all required steps are done or an administrator has hidden it. */
+  const isShown = computed(() => checklist.value?.isHidden === false && doneCount.value < required.value.length)
+  return { ...state, checklist, steps, required, doneCount, isShown }
 }
 
 export type Checklist = ReturnType<typeof useChecklist>

@@ -68,12 +68,13 @@ export const countVoidPasskeys = (config: Pick<Config, 'SERVER_URL'>) =>
     .where('disabled_at', 'is', null)
     .where('rp_id', '<>', relyingParty(config)?.id ?? '')
 
-/** Counts the active administrators, the owner included, who have no second factor. */
-export const countAdminsWithoutFactor = (config: Pick<Config, 'SERVER_URL'>) =>
+/** Counts the active administrators, the owner included, who can sign in with a password and have no second factor. */
+export const countAdminsWithoutFactor = (config: Pick<Config, 'SERVER_URL' | 'PASSWORD_SIGN_IN'>) =>
   db
     .selectFrom('users as u')
     .select(({ fn }) => fn.countAll<number>().as('total'))
-    .where('u.role', 'in', ['admin', 'owner'])
+    .where('u.role', 'in', config.PASSWORD_SIGN_IN === 'owner' ? ['owner'] : ['admin', 'owner'])
+    .where('u.password_hash', 'is not', null)
     .where('u.is_active', '=', true)
     .where('u.kind', '=', 'person')
     .where(({ not, or, exists, selectFrom }) =>

@@ -6,7 +6,7 @@ import { seal, unseal } from '../../platform/http/sealed.ts'
 import { audit } from '../audit/service.ts'
 import { ProviderSession, Session } from '../sessions/entity.ts'
 import { originOf } from '../sessions/origin.ts'
-import { sendSession, startSession } from '../sessions/start.ts'
+import { countSignInFailure, sendSession, startSession } from '../sessions/start.ts'
 import { User } from '../users/entity.ts'
 import { type Answer, type Client, exchange, openClient, AttemptFailure } from './client.ts'
 import { LinkedIdentity, OidcAttempt } from './entity.ts'
@@ -38,6 +38,7 @@ export async function finishAttempt(context: Context, name: string): Promise<str
     return path
   } catch (error) {
     if (!(error instanceof AttemptFailure)) throw error
+    if (attempt === null || attempt.purpose === 'signIn' || attempt.purpose === 'invite') countSignInFailure(context, error.code)
     if (error.isFaultOfProvider) await recordOutcome(context, name, error.message)
     else if (error.message !== error.code) context.log.info(`Sign-in provider ${name}: ${error.message}`)
     return withQuery(failurePath(attempt), { error: error.code, provider: name })

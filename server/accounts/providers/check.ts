@@ -1,24 +1,32 @@
 import type { Context } from '../../platform/access/context.ts'
-import { type Client, explainFailure, openClient, readKeys } from './client.ts'
+import { type AttemptFailure, type Client, explainFailure, openClient, readKeys } from './client.ts'
 import { type Provider, recordOutcome } from './providers.ts'
 
 export type Checked = { isUsable: boolean; findings: string[] }
 
-/** Reads the metadata and the keys of a provider, and returns what is wrong or missing. */
+/** Reads the metadata and the keys of a provider, and returns what is wrong or missing. Records a failure of the provider. */
 export async function checkProvider(context: Context, provider: Provider): Promise<Checked> {
+  const { failure, findings, error } = await examineProvider(context, provider)
+  if (error?.isFaultOfProvider) await recordOutcome(context, provider.name, error.message)
+  return failure === null ? { isUsable: true, findings } : { isUsable: false, findings: [failure] }
+}
+
+type Examined = { failure: string | null; findings: string[]; error?: AttemptFailure }
+
+/** Reads the metadata and the keys of a provider, and returns why it cannot be used, or else what probably does not work as intended. */
+export async function examineProvider(services: Parameters<typeof openClient>[0], provider: Provider): Promise<Examined> {
   try {
-    const client = await openClient(context, provider)
+    const client = await openClient(services, provider)
     const missing = missingEndpoints(client)
-    if (missing.length > 0) return { isUsable: false, findings: missing }
+    if (missing.length > 0) return { failure: missing.join(' '), findings: [] }
     const { keys } = await readKeys(client)
     if (keys.length === 0)
-      return { isUsable: false, findings: ['The provider publishes no keys (jwks_uri), so its ID tokens cannot be verified.'] }
-    return { isUsable: true, findings: hints(client, provider) }
+      return { failure: 'The provider publishes no keys (jwks_uri), so its ID tokens cannot be verified.', findings: [] }
+    return { failure: null, findings: hints(client, provider) }
   } catch (error) {
     const failure = explainFailure(error, 'provider_failed')
-    if (failure.isFaultOfProvider) await recordOutcome(context, provider.name, failure.message)
     const what = failure.code === 'provider_unreachable' ? 'The provider does not answer' : 'The metadata of the provider cannot be used'
-    return { isUsable: false, findings: [`${what}: ${failure.message}`] }
+    return { failure: `${what}: ${failure.message}`, findings: [], error: failure }
   }
 }
 

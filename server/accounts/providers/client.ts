@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import * as oidc from 'openid-client'
 import type { Services } from '../../services.ts'
-import { NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
+import { compareClock, NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
 import type { Provider } from './providers.ts'
 
 /** Codes of failed attempts, which the sign-in page receives as `error`. */
@@ -42,7 +42,7 @@ export class AttemptFailure extends Error {
 const timeoutSeconds = 10
 const maxBytes = 1024 * 1024
 
-type Network = Pick<Services, 'config' | 'stopping'>
+type Network = Pick<Services, 'config' | 'stopping' | 'state' | 'now'>
 export type Client = oidc.Configuration
 
 /**
@@ -55,7 +55,7 @@ export async function openClient(services: Network, provider: Provider): Promise
     throw new AttemptFailure('provider_failed', 'The stored client secret cannot be decrypted with JWT_SECRET. Enter it again.')
   const url = new URL(issuer)
   const adjust = [oidc.enableNonRepudiationChecks, ...(url.protocol === 'http:' ? [oidc.allowInsecureRequests] : [])]
-  const options = { execute: adjust, timeout: timeoutSeconds, [oidc.customFetch]: fetchThrough(services, isFromEnvironment ? url : null) }
+  const options = { execute: adjust, timeout: timeoutSeconds, [oidc.customFetch]: fetchThrough(services, url, isFromEnvironment) }
   const secret = clientSecret === null ? {} : { client_secret: clientSecret }
   try {
     return await oidc.discovery(url, clientId, secret, clientSecret === null ? oidc.None() : authenticateBy(clientSecret), options)
@@ -74,19 +74,21 @@ function authenticateBy(secret: string): oidc.ClientAuth {
 }
 
 /**
- * Sends requests by the rules for issuers. `trusted` is the issuer of a provider that the operator configured, whose host may have a private address.
+ * Sends requests by the rules for issuers. The host of an issuer that the operator configured may have a private address.
  * Redirects are not followed.
  */
-function fetchThrough({ config, stopping }: Network, trusted: URL | null): oidc.CustomFetch {
+function fetchThrough(services: Network, issuer: URL, isOperators: boolean): oidc.CustomFetch {
+  const { config, stopping } = services
   return async (url, { method, headers, body, signal }) => {
     const answer = await requestIssuer(config, url, {
-      isTrusted: ({ origin }) => origin === trusted?.origin,
+      isTrusted: ({ origin }) => isOperators && origin === issuer.origin,
       signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
       headers,
       method,
       body: body == null ? undefined : String(body as URLSearchParams),
       maxRedirects: 0,
     })
+    compareClock(services, issuer.href, answer)
     const bytes = await orTemporary(url, () => readContent(answer, maxBytes))
     const type = answer.headers['content-type']
     const challenge = answer.headers['www-authenticate']

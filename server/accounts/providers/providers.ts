@@ -8,6 +8,7 @@ import { batched } from '../../platform/db/batched.ts'
 import { db } from '../../platform/db/query.ts'
 import { readRows } from '../../platform/db/statements.ts'
 import { seal, unseal } from '../../platform/http/sealed.ts'
+import type { Services } from '../../services.ts'
 import { audit } from '../audit/service.ts'
 import { LinkedIdentity, OidcProvider, OidcProviderState } from './entity.ts'
 import { deleteGroupRules } from './groups.ts'
@@ -145,6 +146,18 @@ export async function recordOutcome({ em, now, log }: Context, name: string, err
   await em
     .fork()
     .upsert(OidcProviderState, { name, ...outcome }, { onConflictFields: ['name'], onConflictMergeFields: Object.keys(outcome) as never })
+}
+
+/** Returns the last failure of each provider that has not succeeded since, by name. */
+export async function readFailures({ database }: Pick<Services, 'database'>): Promise<Map<string, { at: Date; reason: string }>> {
+  const rows = await database.reads.all(
+    db.selectFrom('oidc_provider_states').select(['name', 'last_success_at', 'last_error_at', 'last_error']),
+  )
+  return new Map(
+    rows.flatMap(({ name, last_success_at: successAt, last_error_at: at, last_error: reason }) =>
+      at && !(successAt && successAt >= at) ? [[name, { at, reason: reason ?? '' }] as const] : [],
+    ),
+  )
 }
 
 /** Loads the latest success and failure of providers. */

@@ -5,9 +5,10 @@ import { noStore } from '../../platform/http/caching/conditional.ts'
 import { addressKey } from '../../platform/http/limits.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { binary, ok, route } from '../../platform/rest/route.ts'
+import { countSignInFailure } from '../sessions/start.ts'
 import { ofViewer } from '../users/refs.ts'
 import { finishAttempt } from './callback.ts'
-import { AttemptFailure } from './client.ts'
+import { type AttemptError, AttemptFailure } from './client.ts'
 import { logOutByProvider, LogoutRejected } from './logout.ts'
 import { findProvider } from './providers.ts'
 import { isRateLimited, loginPath, safePath, startAttempt, withQuery } from './attempts.ts'
@@ -109,7 +110,10 @@ async function start(context: Context): Promise<unknown> {
   const name = nameIn(context)
   reply.header('cache-control', noStore)
   const returnTo = safePath((request.query as { return_to?: unknown }).return_to, '/')
-  const fail = (error: string) => reply.redirect(`${here(context)}${withQuery(loginPath(returnTo), { error, provider: name })}`)
+  const fail = (error: AttemptError) => {
+    countSignInFailure(context, error)
+    return reply.redirect(`${here(context)}${withQuery(loginPath(returnTo), { error, provider: name })}`)
+  }
   const found = await findProvider(context, name)
   if (!found) return fail('unknown_provider')
   try {

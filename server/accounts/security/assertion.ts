@@ -9,7 +9,7 @@ import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
 import { LinkedIdentity } from '../providers/entity.ts'
 import { originOf } from '../sessions/origin.ts'
-import { sendSession, startSession } from '../sessions/start.ts'
+import { countSignInFailure, sendSession, startSession } from '../sessions/start.ts'
 import { User } from '../users/entity.ts'
 import { reloadUser } from '../users/service.ts'
 import {
@@ -67,18 +67,22 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
 }
 
 /** Rejects a user who must sign in through the provider first: a session would be paused from its start. */
-async function rejectIdle({ em, config, now }: Context, { id, role, providerSignInAt }: User): Promise<void> {
+async function rejectIdle(context: Context, { id, role, providerSignInAt }: User): Promise<void> {
+  const { em, config, now } = context
   if (!providerSignInAt) return
   const account = await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
   const hasPassword = account.passwordHash != null
   if (!isIdle({ role, has_password: hasPassword, provider_sign_in_at: providerSignInAt }, config, now())) return
+  countSignInFailure(context, 'idle')
   const issuers = (await em.find(LinkedIdentity, { user: id })).map(({ issuer }) => new URL(issuer).host)
   throw missingAuthentication(
     `You have not signed in through ${issuers.join(' or ')} for ${config.OIDC_MAX_IDLE_DAYS} days. Sign in there first, then the passkey works again.`,
   )
 }
 
-async function rejectPasskey({ em, ip }: Context, user?: User): Promise<never> {
+async function rejectPasskey(context: Context, user?: User): Promise<never> {
+  const { em, ip } = context
+  countSignInFailure(context, 'wrong_passkey')
   const summary = 'Someone tried to sign in with a passkey that was not accepted'
   audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary, ip })
   await em.flush()

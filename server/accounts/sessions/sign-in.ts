@@ -14,7 +14,7 @@ import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPass
 import { emailKey } from '../users/input.ts'
 import type { Viewer } from '../../platform/access/roles.ts'
 import { failuresKey, type Origin, originOf } from './origin.ts'
-import { type NewSession, sendSession, startSession } from './start.ts'
+import { countSignInFailure, type NewSession, sendSession, startSession } from './start.ts'
 import { reloadUser } from '../users/service.ts'
 
 declare module '../../services.ts' {
@@ -35,6 +35,15 @@ type Account = Loaded<User, 'passwordHash'>
  * of an account with an authenticator app; RateLimitExceeded after too many failures for the account.
  */
 export async function signIn(context: Context, input: Codes & { email: string; password: string }): Promise<Viewer> {
+  try {
+    return await attemptSignIn(context, input)
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'RateLimitExceeded') countSignInFailure(context, 'rate_limited')
+    throw error
+  }
+}
+
+async function attemptSignIn(context: Context, input: Codes & { email: string; password: string }): Promise<Viewer> {
   const { em, limits } = context
   const key = emailKey(input.email)
   // The e-mail address is hashed, because users sometimes type their password into the wrong field.
@@ -95,6 +104,7 @@ async function begin(context: Context, user: Account | null, attempt: Attempt): 
     way: 'password',
     origin,
     hasSecondFactor: totp !== null,
+    step: totp ? (attempt.otp ? 'authenticator_app' : 'recovery_code') : undefined,
     still: { passwordHash: verified },
     changes,
     also: (inner) => requireUnchanged(inner, totp),
@@ -135,13 +145,16 @@ async function proveSecondFactor(context: Context, { id }: Account, attempt: Att
 
 async function rejectCode(context: Context, user: Account): Promise<never> {
   const { em, ip } = context
+  countSignInFailure(context, 'wrong_code')
   const summary = `Someone tried to sign in as ${user.displayName} with the right password and a wrong code`
   audit(em, { kind: 'user.login_failed', actor: null, user, summary, ip })
   await em.flush()
   throw secondFactorRequired('The code is wrong or was used already.', await factorWays(context, user.id))
 }
 
-async function rejectSignIn({ em, ip, config }: Context, user: Account | null): Promise<never> {
+async function rejectSignIn(context: Context, user: Account | null): Promise<never> {
+  const { em, ip, config } = context
+  countSignInFailure(context, 'wrong_password')
   const summary = 'Someone tried to sign in with a wrong e-mail address or password'
   audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary, ip })
   await em.flush()

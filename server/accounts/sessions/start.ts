@@ -11,9 +11,29 @@ import { type Origin, rememberOrigin, sendDeviceCookie } from './origin.ts'
 
 export type NewSession = { id: string; secret: string }
 
+/** Ways to sign in, as metrics count them. The second and third are a password with a second step. */
+export const countedWays = ['password', 'authenticator_app', 'recovery_code', 'passkey', 'provider'] as const
+type CountedWay = (typeof countedWays)[number]
+
+declare module '../../services.ts' {
+  interface State {
+    /** Sign-ins by way, and failed ones by reason, since this process started. */
+    signIns?: Map<CountedWay, number>
+    signInFailures?: Map<string, number>
+  }
+}
+
+/** Counts a failed sign-in. The reasons must be a fixed set, because each is a series of the metrics. */
+export function countSignInFailure({ state }: Pick<Context, 'state'>, reason: string): void {
+  const counts = (state.signInFailures ??= new Map<string, number>())
+  counts.set(reason, (counts.get(reason) ?? 0) + 1)
+}
+
 /** A verified sign-in. */
 export type VerifiedSignIn = {
   way: SignInWay
+  /** The second step after a password. */
+  step?: 'authenticator_app' | 'recovery_code' | undefined
   origin: Origin
   /** Whether the sign-in included a second factor, or a way that counts as two, such as a passkey. */
   hasSecondFactor?: boolean
@@ -33,11 +53,11 @@ export type VerifiedSignIn = {
 export async function startSession(
   context: Context,
   user: Pick<User, 'id' | 'displayName'>,
-  { way, origin, hasSecondFactor = false, still, changes, columns, also, summary = `${user.displayName} signed in` }: VerifiedSignIn,
+  { way, step, origin, hasSecondFactor = false, still, changes, columns, also, summary = `${user.displayName} signed in` }: VerifiedSignIn,
 ): Promise<NewSession | null> {
-  const { em, ip, now, keys } = context
+  const { em, ip, now, keys, state } = context
   const moment = now()
-  return em.transactional(async (inner) => {
+  const begun = await em.transactional(async (inner) => {
     // The update checks the condition and locks the row. Later changes of the account wait for it, and then end the new session, too.
     const unchanged: FilterQuery<User> = { $and: [{ id: user.id, isActive: true }, still ?? {}] }
     const current = await inner.nativeUpdate(User, unchanged, { ...changes, lastLoginAt: moment })
@@ -51,6 +71,9 @@ export async function startSession(
     await also?.(inner, session)
     return { id: session.id, secret }
   })
+  const counts = (state.signIns ??= new Map<CountedWay, number>())
+  if (begun) counts.set(step ?? way, (counts.get(step ?? way) ?? 0) + 1)
+  return begun
 }
 
 const newSession = ({ ip, request }: Context, started: Date) => ({

@@ -61,7 +61,7 @@ export const tokenInputs = (t: InputFields, role: string) => ({
 })
 
 /** The input field for a token. */
-export const tokenId = { required: true, for: [AccessTokenRef], description: 'Global id of the token.' } as const
+export const tokenId = { required: true as const, for: [AccessTokenRef], description: 'Global id of the token.' }
 
 /** Returns the input fields of a rotation. */
 export const rotationInputs = (t: InputFields) => ({

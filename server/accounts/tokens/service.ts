@@ -4,6 +4,7 @@ import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { conflict } from '../../errors.ts'
 import { unauthenticated } from '../../platform/access/guards.ts'
+import { db } from '../../platform/db/query.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { User } from '../users/entity.ts'
 import type { Scope, Viewer } from '../../platform/access/roles.ts'
@@ -141,3 +142,13 @@ async function conditions(em: EntityManager, filter: TokenFilter): Promise<Filte
   if (unusedSince) all.push({ createdAt: { $lt: unusedSince }, $or: [{ lastUsedAt: null }, { lastUsedAt: { $lt: unusedSince } }] })
   return { $and: all }
 }
+
+/** Counts the tokens that never expire, by the kind of their owners. */
+export const countEndlessTokens = () =>
+  db
+    .selectFrom('access_tokens as t')
+    .innerJoin('users as u', 'u.id', 't.user_id')
+    .select(({ fn }) => ['u.kind', fn.countAll<number>().as('total')])
+    .where('t.revoked_at', 'is', null)
+    .where('t.expires_at', 'is', null)
+    .groupBy('u.kind')

@@ -18,8 +18,12 @@ export const attentionKinds = {
   sdk_missing: 'No Dart SDK is installed, so versions are scored without pana and dart doc.',
   names_waiting: 'Package names wait for approval.',
   tokens_expiring: 'Access tokens with the scope ADMIN expire within 14 days.',
+  tokens_never_expire: 'Access tokens never expire.',
+  provider_failing: 'A sign-in provider does not answer, or its answers cannot be used.',
+  issuer_clocks_differ: 'The clock of the server differs from that of a sign-in provider or CI system.',
+  issuer_keys_stale: 'The public keys of a CI system could not be fetched.',
   passkeys_void: 'Passkeys were created for another address of the server, so they are not accepted any more.',
-  second_factors_missing: 'Administrators have no second factor, although the server requires one.',
+  second_factors_missing: 'Administrators who can sign in with a password have no second factor.',
   invitations_unanswered: 'Invited people have not accepted yet.',
   settings_weak: 'Settings weaken the security of the server.',
   clocks_differ: 'The clocks of the server and the database differ.',
@@ -44,7 +48,7 @@ export type AttentionItem = {
 }
 
 /** What the checks read. */
-export type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now' | 'state'>
+export type Watched = Pick<Services, 'config' | 'database' | 'keys' | 'blobs' | 'log' | 'now' | 'state'>
 
 /** A check: returns the items that it found. */
 export type AttentionCheck = (watched: Watched) => Promise<AttentionItem[]>

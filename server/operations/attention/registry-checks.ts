@@ -1,5 +1,3 @@
-import { countAdminsWithoutFactor, countVoidPasskeys } from '../../accounts/factors/factors.ts'
-import { AccessToken } from '../../accounts/tokens/entity.ts'
 import { db } from '../../platform/db/query.ts'
 import { readRow } from '../../platform/db/statements.ts'
 import { countJobs } from '../../platform/jobs/queue.ts'
@@ -7,7 +5,7 @@ import { isScoringOn } from '../../platform/settings/scoring.ts'
 import { healthOf } from '../../registry/mirror/health.ts'
 import { type AttentionCheck, countOf, itemsIfAny, item, plural } from './items.ts'
 
-const [expiringDays, dayMs] = [14, 86_400_000]
+const dayMs = 86_400_000
 
 export const checkJobs: AttentionCheck = async ({ database }) => {
   const { failed } = await countJobs(database.reads)
@@ -44,17 +42,6 @@ export const checkNames: AttentionCheck = async (watched) => {
   return itemsIfAny(waiting, { kind: 'names_waiting', severity: 'warning', text })
 }
 
-export const checkTokens: AttentionCheck = async ({ database, now }) => {
-  const [from, before] = [now(), new Date(now().getTime() + expiringDays * dayMs)]
-  const where = { revokedAt: null, scopes: { $like: '%admin%' }, expiresAt: { $gte: from, $lt: before } }
-  const em = database.fork()
-  const [soonest] = await em.find(AccessToken, where, { fields: ['expiresAt'], orderBy: { expiresAt: 'asc' }, limit: 1 })
-  if (!soonest) return []
-  const expiring = await em.count(AccessToken, where)
-  const text = `${plural(expiring, 'administrator token')} ${expiring === 1 ? 'expires' : 'expire'} within ${expiringDays} days. Scripts that use ${expiring === 1 ? 'it' : 'them'} stop working then.`
-  return itemsIfAny(expiring, { kind: 'tokens_expiring', severity: 'warning', at: soonest.expiresAt ?? null, text })
-}
-
 const awayMs = 10 * 60_000
 
 /** Reports an upstream server that does not answer this process, and what it sent that could not be used. */
@@ -89,20 +76,6 @@ function latestFault(since: Date) {
     .orderBy('last_at', 'desc')
     .orderBy('id', 'desc')
     .limit(1)
-}
-
-/** Reports passkeys that became void because SERVER_URL changed, and administrators without a required second factor. */
-export const checkFactors: AttentionCheck = async (watched) => {
-  const { config } = watched
-  const lost = await countOf(watched, countVoidPasskeys(config))
-  const lacking = config.REQUIRE_SECOND_FACTOR === 'off' ? 0 : await countOf(watched, countAdminsWithoutFactor(config))
-  const isFor = `${plural(lost, 'passkey')} ${lost === 1 ? 'is' : 'are'} for another address than ${config.SERVER_URL}`
-  const lostText = `${isFor} and no longer accepted. Their owners sign in another way and add new ones.`
-  const lackingText = `${plural(lacking, 'administrator')} ${lacking === 1 ? 'has' : 'have'} no second factor, which the server requires.`
-  return [
-    ...itemsIfAny(lost, { kind: 'passkeys_void', severity: 'warning', text: lostText }),
-    ...itemsIfAny(lacking, { kind: 'second_factors_missing', severity: 'warning', text: lackingText }),
-  ]
 }
 
 export const checkInvitations: AttentionCheck = async (watched) => {

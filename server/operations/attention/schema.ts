@@ -1,7 +1,8 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { wordEnum } from '../../platform/graphql/payload.ts'
 import { type AttentionItem, attentionKinds, type AttentionCheck, type Severity, type Watched } from './items.ts'
-import { checkFactors, checkInvitations, checkJobs, checkMirror, checkNames, checkSdks, checkTokens } from './registry-checks.ts'
+import { checkInvitations, checkJobs, checkMirror, checkNames, checkSdks } from './registry-checks.ts'
+import { checkEndlessTokens, checkFactors, checkIssuerClocks, checkIssuerKeys, checkProviders, checkTokens } from './sign-in-checks.ts'
 import { findAddressItems, findArchiveItems, checkBackups, checkComponents, checkDisk, checkSettings } from './server-checks.ts'
 
 const Kind = wordEnum('AttentionKind', 'What needs the attention of an administrator.', attentionKinds)
@@ -43,11 +44,15 @@ const checks: readonly AttentionCheck[] = [
   checkJobs,
   checkSdks,
   checkMirror,
+  checkProviders,
+  checkIssuerKeys,
+  checkIssuerClocks,
   checkNames,
   checkTokens,
   findAddressItems,
   checkSettings,
   checkFactors,
+  checkEndlessTokens,
   checkInvitations,
 ]
 

@@ -10,6 +10,7 @@ const StepRef = builder.objectRef<ChecklistStep>('SetupChecklistStep').implement
   fields: (t) => ({
     step: t.expose('name', { type: Step, description: 'The step.' }),
     isDone: t.exposeBoolean('isDone', { description: 'Whether it is done, according to the current state of the server.' }),
+    isOptional: t.exposeBoolean('isOptional', { description: 'Whether the setup is complete without it.' }),
   }),
 })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { countAdminsWithoutFactor } from '../../accounts/factors/factors.ts'
 import { audit } from '../../accounts/audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { db, prepared } from '../../platform/db/query.ts'
@@ -13,9 +14,14 @@ export const checklistSteps = {
   sdk: 'Install a Dart or Flutter SDK.',
   people: 'Invite other people.',
   https: 'Serve the registry over HTTPS.',
+  second_factor: 'Give each administrator with a password a second factor. Optional.',
+  sign_in: 'Add a sign-in provider. Optional.',
+  trusted_publishing: 'Allow a CI system to publish without a stored secret. Optional.',
 } as const satisfies Record<string, string>
 export type ChecklistStepName = keyof typeof checklistSteps
-export type ChecklistStep = { name: ChecklistStepName; isDone: boolean }
+export type ChecklistStep = { name: ChecklistStepName; isDone: boolean; isOptional: boolean }
+
+const optionalSteps: readonly string[] = ['second_factor', 'sign_in', 'trusted_publishing'] satisfies ChecklistStepName[]
 export type Checklist = { isHidden: boolean }
 
 const setting: Setting<Checklist> = { key: 'setup.checklist', schema: z.object({ isHidden: z.boolean() }), initial: { isHidden: false } }
@@ -25,7 +31,11 @@ export const readChecklist = ({ database }: Pick<Context, 'database'>): Promise<
 
 /** Returns the steps with their current state. */
 export async function stepsOf({ database, config, now }: Pick<Context, 'database' | 'config' | 'now'>): Promise<ChecklistStep[]> {
-  const [known, schedule] = await Promise.all([database.reads.get(facts), readSchedule(config, database.reads, now())])
+  const [known, schedule, lacking] = await Promise.all([
+    database.reads.get(facts),
+    readSchedule(config, database.reads, now()),
+    database.reads.get(countAdminsWithoutFactor(config)),
+  ])
   const done: Record<ChecklistStepName, boolean> = {
     token: Boolean(known?.token),
     package: Boolean(known?.package),
@@ -33,8 +43,15 @@ export async function stepsOf({ database, config, now }: Pick<Context, 'database
     sdk: Boolean(known?.sdk),
     people: Boolean(known?.people),
     https: config.SERVER_URL.startsWith('https:'),
+    second_factor: lacking?.total === 0,
+    sign_in: config.oidcProviders.length > 0 || Boolean(known?.provider),
+    trusted_publishing: Boolean(known?.trusted_publisher),
   }
-  return Object.entries(done).map(([name, isDone]) => ({ name: name as ChecklistStepName, isDone }))
+  return Object.entries(done).map(([name, isDone]) => ({
+    name: name as ChecklistStepName,
+    isDone,
+    isOptional: optionalSteps.includes(name),
+  }))
 }
 
 const facts = prepared(() =>
@@ -43,6 +60,8 @@ const facts = prepared(() =>
     exists(selectFrom('packages').select('id')).as('package'),
     exists(selectFrom('sdk_installs').select('id').where('status', '=', 'ready')).as('sdk'),
     exists(selectFrom('users').select('id').where('role', '<>', 'owner').where('kind', '=', 'person')).as('people'),
+    exists(selectFrom('oidc_providers').select('name')).as('provider'),
+    exists(selectFrom('trusted_publishers').select('id')).as('trusted_publisher'),
   ]),
 )
 

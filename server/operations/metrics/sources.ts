@@ -7,6 +7,7 @@ import { type Caches, countLookups } from '../../platform/caches/caches.ts'
 import { readBacklog } from '../../platform/jobs/backlog.ts'
 import { readFreeBytes, localVolumes } from '../../platform/store/health.ts'
 import type { Services } from '../../services.ts'
+import { countedWays } from '../../accounts/sessions/start.ts'
 import type { Gauges } from './gauges.ts'
 
 type Watched = Pick<Services, 'config' | 'database' | 'caches' | 'state' | 'blobs' | 'analyzer' | 'now' | 'log'>
@@ -20,6 +21,7 @@ export function watchParts(gauges: Gauges, watched: Watched): void {
   watchBackups(gauges, watched)
   watchSpace(gauges, config)
   watchMirror(gauges, watched)
+  watchSignIns(gauges, watched)
   gauges.add({
     name: 'scoring',
     gauges: { snug_scoring_processes: { help: 'Processes of the built-in engine that analyze versions.', labels: ['state'] } },
@@ -79,6 +81,37 @@ function watchCaches(gauges: Gauges, { reads }: Database, caches: Caches): void 
           sample(hits, { cache, result: 'hit' }),
           sample(misses, { cache, result: 'miss' }),
         ]),
+      }
+    },
+  })
+}
+
+function watchSignIns(gauges: Gauges, { state }: Watched): void {
+  gauges.add({
+    name: 'sign_ins',
+    gauges: {
+      snug_sign_ins_total: {
+        help: 'Sign-ins by way: password, authenticator_app and recovery_code (after the password), passkey, provider.',
+        labels: ['way'],
+        isTotal: true,
+      },
+      snug_sign_in_failures_total: {
+        help: 'Failed sign-ins by reason, such as wrong_password, wrong_code, wrong_passkey, rate_limited, provider_unreachable, not_linked.',
+        labels: ['reason'],
+        isTotal: true,
+      },
+      snug_job_token_refusals_total: {
+        help: 'Refused jobs of CI systems by reason, such as issuer, signature, audience, expired, no_rule, rule.',
+        labels: ['reason'],
+        isTotal: true,
+      },
+    },
+    read() {
+      const byReason = (counts?: ReadonlyMap<string, number>) => [...(counts ?? [])].map(([reason, value]) => sample(value, { reason }))
+      return {
+        snug_sign_ins_total: countedWays.map((way) => sample(state.signIns?.get(way) ?? 0, { way })),
+        snug_sign_in_failures_total: byReason(state.signInFailures),
+        snug_job_token_refusals_total: byReason(state.jobTokenRefusals),
       }
     },
   })

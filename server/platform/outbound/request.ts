@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import type { Config } from '../config/config.ts'
+import type { Services } from '../../services.ts'
 import {
   type Address,
   anyPublicAddress,
@@ -36,6 +37,22 @@ export type RequestRules = {
 }
 
 type Details = { isTemporary?: boolean; isForbidden?: boolean; status?: number; cause?: unknown }
+
+declare module '../../services.ts' {
+  interface State {
+    /** Clocks of the servers that prove identities, by issuer. */
+    issuerClocks?: Map<string, { aheadMs: number; at: Date }>
+  }
+}
+
+/** Compares the clock of this server with the header `Date` of an issuer's answer, which has a resolution of one second. A cache adds `Age`. */
+export function compareClock({ state, now }: Pick<Services, 'state' | 'now'>, issuer: string, { headers }: IncomingMessage): void {
+  const [date, age] = [Date.parse(headers.date ?? ''), Number(headers.age ?? 0)]
+  if (Number.isNaN(date) || Number.isNaN(age)) return
+  const at = now()
+  const clocks = (state.issuerClocks ??= new Map<string, { aheadMs: number; at: Date }>())
+  clocks.set(issuer, { aheadMs: at.getTime() - (date + age * 1000 + 500), at })
+}
 
 /**
  * Thrown when a server cannot be contacted or answers unusably. `isTemporary`: a later attempt may succeed. `isForbidden`: the rules do not allow the

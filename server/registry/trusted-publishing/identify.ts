@@ -9,7 +9,7 @@ import { db, prepared } from '../../platform/db/query.ts'
 import { addressKey, countFailures } from '../../platform/http/limits.ts'
 import { changeRows, lockRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { type Job, jobOf, type Problem, readProblem, type Rule, spelledOut } from './rules.ts'
-import { type VerifiedToken, verifyToken } from './verify.ts'
+import { countRefusal, type VerifiedToken, verifyToken } from './verify.ts'
 
 const jobs = db
   .selectFrom('ci_jobs as j')
@@ -41,7 +41,11 @@ export async function identifyCiJob(services: Services, token: string, hash: str
       throw error
     }
   }
-  const problem = await countFailures(services.limits, 'jobToken', addressKey(ip), judge, (error) => error !== undefined)
+  const isRejected = (error: unknown) => error !== undefined
+  const problem = await countFailures(services.limits, 'jobToken', addressKey(ip), judge, isRejected).catch((error: ApiError) => {
+    if (error.code === 'RateLimitExceeded') countRefusal(services, 'rate_limited')
+    throw error
+  })
   if (problem) throw problem
   const row = await database.reads.get(jobByHash, hash)
   if (!row?.may_read) throw missingAuthentication('The rules for this job have just changed. Try again.')
@@ -123,10 +127,10 @@ async function matchRules(services: Services, token: VerifiedToken, hash: string
     return null
   })
   if (problem === null) return
-  if (problem === 'none')
-    throw insufficientPermissions(`No trusted publisher allows jobs of ${nameJob(job)} to read packages of this server.`)
-  await recordRejection(services, problem)
-  throw insufficientPermissions(problem.message)
+  if (problem !== 'none') await recordRejection(services, problem)
+  else countRefusal(services, 'no_rule')
+  const noRule = `No trusted publisher allows jobs of ${nameJob(job)} to read packages of this server.`
+  throw insufficientPermissions(problem === 'none' ? noRule : problem.message)
 }
 
 /** Returns how a job is named for people, such as `acme/acme_ui (GitHub Actions)`. */
@@ -232,8 +236,10 @@ async function storeJob(em: EntityManager, token: VerifiedToken, job: Job, hash:
 
 const rejectionMs = 60_000
 
-/** Records why a rule rejected a job. The same reason is written at most once a minute. */
-export async function recordRejection({ database, now }: Pick<Services, 'database' | 'now'>, { ruleId, message }: Problem): Promise<void> {
+/** Counts a job that a rule rejected, and records why. The same reason is written at most once a minute. */
+export async function recordRejection(services: Pick<Services, 'database' | 'now' | 'state'>, { ruleId, message }: Problem): Promise<void> {
+  const { database, now } = services
+  countRefusal(services, 'rule')
   const at = now()
   const rejection = db
     .updateTable('trusted_publishers')

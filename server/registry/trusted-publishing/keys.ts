@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
-import { NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
+import { compareClock, NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
 import type { Services } from '../../services.ts'
 
-type Fetcher = Pick<Services, 'config' | 'stopping'>
+type Fetcher = Pick<Services, 'config' | 'stopping' | 'state' | 'now'>
 type Keeper = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'state' | 'stopping'>
 
 declare module '../../services.ts' {
@@ -34,11 +34,11 @@ const maxBytes = 1024 * 1024
  */
 export async function fetchKeys(services: Fetcher, issuerUrl: string): Promise<string> {
   const signal = AbortSignal.any([AbortSignal.timeout(attemptMs), services.stopping.signal])
-  const discovered = discovery.safeParse(await fetchJson(services, `${issuerUrl}/.well-known/openid-configuration`, signal))
+  const discovered = discovery.safeParse(await fetchJson(services, issuerUrl, `${issuerUrl}/.well-known/openid-configuration`, signal))
   if (!discovered.success) throw new NotFetched('its discovery document has no issuer and jwks_uri')
   const { issuer, jwks_uri: keysUrl } = discovered.data
   if (issuer !== issuerUrl) throw new NotFetched(`its discovery document names the issuer ${issuer.slice(0, 200)}`)
-  const keySet = jwks.safeParse(await fetchJson(services, keysUrl, signal))
+  const keySet = jwks.safeParse(await fetchJson(services, issuerUrl, keysUrl, signal))
   if (!keySet.success) throw new NotFetched(`${keysUrl.slice(0, 200)} is not a JSON Web Key Set`)
   return JSON.stringify({ keys: keySet.data.keys.filter(({ kty }) => kty !== 'oct') })
 }
@@ -46,12 +46,14 @@ export async function fetchKeys(services: Fetcher, issuerUrl: string): Promise<s
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https?$/ }) })
 const jwks = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) })
 
-async function fetchJson({ config }: Fetcher, url: string, signal: AbortSignal): Promise<unknown> {
+async function fetchJson(services: Fetcher, issuer: string, url: string, signal: AbortSignal): Promise<unknown> {
+  const { config } = services
   try {
     const answer = await requestIssuer(config, url, {
       signal,
       headers: { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'Snug' },
     })
+    compareClock(services, new URL(issuer).href, answer)
     const content = await orTemporary(url, () => readText(url, answer)).finally(() => answer.destroy())
     return JSON.parse(content)
   } catch (error) {
@@ -132,4 +134,5 @@ async function waitForAttempt({ database, now }: Keeper, issuer: IssuerKeys): Pr
 export const areDue = ({ keysFetchedAt }: IssuerKeys, now: Date): boolean => now.getTime() - keysFetchedAt.getTime() > freshMs
 
 /** Whether keys are too old to be used. */
-export const areExpired = ({ keysFetchedAt }: IssuerKeys, now: Date): boolean => now.getTime() - keysFetchedAt.getTime() > staleMs
+export const areExpired = ({ keysFetchedAt }: Pick<IssuerKeys, 'keysFetchedAt'>, now: Date): boolean =>
+  now.getTime() - keysFetchedAt.getTime() > staleMs

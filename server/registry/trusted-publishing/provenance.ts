@@ -4,6 +4,7 @@ import type { SignedInContext } from '../../platform/access/context.ts'
 import { db } from '../../platform/db/query.ts'
 import { changeRows, insertRows, readRow, readRows } from '../../platform/db/statements.ts'
 import { closest, lockToRepository, nameJob, recordRejection, rules, toRule } from './identify.ts'
+import { countRefusal } from './verify.ts'
 import { type Claims, type JobFacts, type JobUrls, jobUrls } from './presets.ts'
 import { type Job, jobOf, type Problem, publishProblem, type Rule } from './rules.ts'
 
@@ -35,7 +36,8 @@ export async function grantPublish(
 export async function admitCiJob(context: SignedInContext, published: Published, owner: Owner | null): Promise<void> {
   const found = await findGrant(context.em, context, published, owner, (rule, job, check) => check(rule, job) ?? rule)
   if ('rule' in found) return
-  if (found.ruleId !== '') await recordRejection(context, found)
+  if (found.ruleId === '') countRefusal(context, 'no_rule')
+  else await recordRejection(context, found)
   throw insufficientPermissions(found.message)
 }
 

@@ -1,5 +1,5 @@
 import type { JSONWebKeySet } from 'jose'
-import { type ApiError, missingAuthentication, serviceUnavailable } from '../../errors.ts'
+import { missingAuthentication, serviceUnavailable } from '../../errors.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { loadJose, publicKeyAlgorithms } from '../../platform/http/keys.ts'
 import type { Services } from '../../services.ts'
@@ -15,15 +15,61 @@ const maxLifetimeMs = 86_400_000
 
 type Verifier = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'state' | 'stopping'>
 
+/** Why a job or its token is refused, as metrics count it. The last three: no rule is for the job, its rule does not allow it, too many attempts. */
+type Refusal =
+  | 'malformed'
+  | 'issuer'
+  | 'signature'
+  | 'key'
+  | 'keys_too_old'
+  | 'audience'
+  | 'expired'
+  | 'clock'
+  | 'no_rule'
+  | 'rule'
+  | 'rate_limited'
+
+declare module '../../services.ts' {
+  interface State {
+    /** Refused tokens of jobs by reason, since this process started. */
+    jobTokenRefusals?: Map<Refusal, number>
+  }
+}
+
+export function countRefusal({ state }: Pick<Services, 'state'>, reason: Refusal): void {
+  const counts = (state.jobTokenRefusals ??= new Map<Refusal, number>())
+  counts.set(reason, (counts.get(reason) ?? 0) + 1)
+}
+
+/** A token that is not accepted. The message is for the job. */
+class Rejected extends Error {
+  readonly reason: Refusal
+  constructor(reason: Refusal, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
 /**
  * Verifies the token of a job.
  * @throws ApiError MissingAuthentication with the reason; ServiceUnavailable while the keys of the issuer are too old.
  */
 export async function verifyToken(services: Verifier, token: string): Promise<VerifiedToken> {
+  try {
+    return await verify(services, token)
+  } catch (error) {
+    if (!(error instanceof Rejected)) throw error
+    countRefusal(services, error.reason)
+    throw missingAuthentication(error.message)
+  }
+}
+
+async function verify(services: Verifier, token: string): Promise<VerifiedToken> {
   const { database, config, now } = services
   const iss = readUnverified(token, 'claims', 'iss')
-  const issuer = iss === null ? undefined : await database.reads.get(issuerOf, iss)
-  if (!issuer) throw rejected(`This server accepts no tokens of ${iss === null ? 'this form' : `the issuer ${shown(iss)}`}.`)
+  if (iss === null) throw new Rejected('malformed', 'This server accepts no tokens of this form.')
+  const issuer = await database.reads.get(issuerOf, iss)
+  if (!issuer) throw new Rejected('issuer', `This server accepts no tokens of the issuer ${shown(iss)}.`)
   const claims = await verifySignature(services, token, {
     id: issuer.id,
     url: issuer.url,
@@ -32,7 +78,7 @@ export async function verifyToken(services: Verifier, token: string): Promise<Ve
     keysTriedAt: issuer.keys_tried_at,
   })
   requireAudience(claims, config.SERVER_URL)
-  if (claimText(claims, 'sub') === null) throw rejected('The token does not name its subject (sub).')
+  if (claimText(claims, 'sub') === null) throw new Rejected('malformed', 'The token does not name its subject (sub).')
   const expiresAt = requireTimes(claims, now())
   return { issuerId: issuer.id, issuerName: issuer.name, preset: issuer.preset, claims, expiresAt }
 }
@@ -43,8 +89,6 @@ const issuerOf = prepared((url: string) =>
     .select(['id', 'name', 'url', 'preset', 'key_set', 'keys_fetched_at', 'keys_tried_at'])
     .where('url', '=', url),
 )
-
-const rejected = (message: string): ApiError => missingAuthentication(message)
 
 /** Returns a value of a token for a message: one line of limited length. */
 export const shown = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 200)
@@ -65,8 +109,10 @@ type Keys = Parameters<typeof renewKeys>[1]
 /** Checks the signature with the stored keys, and once more with new ones if the token names another key. Returns the claims. */
 async function verifySignature(services: Verifier, token: string, stored: Keys): Promise<Claims> {
   const keys = areDue(stored, services.now()) ? await renewKeys(services, stored) : stored
-  if (areExpired(keys, services.now()))
+  if (areExpired(keys, services.now())) {
+    countRefusal(services, 'keys_too_old')
     throw serviceUnavailable(`The keys of the issuer ${stored.url} could not be fetched since ${keys.keysFetchedAt.toISOString()}.`, 60)
+  }
   try {
     return await readSigned(token, keys.keySet)
   } catch (error) {
@@ -89,37 +135,40 @@ const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code
 
 function explain(token: string, error: unknown): unknown {
   const code = codeOf(error)
-  if (code === 'ERR_JOSE_ALG_NOT_ALLOWED') return rejected(`The token is not signed with one of ${publicKeyAlgorithms.join(', ')}.`)
-  if (code === 'ERR_JWKS_NO_MATCHING_KEY') return rejected('The token is signed with a key that its issuer does not publish.')
+  if (code === 'ERR_JOSE_ALG_NOT_ALLOWED')
+    return new Rejected('signature', `The token is not signed with one of ${publicKeyAlgorithms.join(', ')}.`)
+  if (code === 'ERR_JWKS_NO_MATCHING_KEY') return new Rejected('key', 'The token is signed with a key that its issuer does not publish.')
   if (code === 'ERR_JWKS_MULTIPLE_MATCHING_KEYS') {
     const kid = readUnverified(token, 'header', 'kid')
-    return rejected(
+    return new Rejected(
+      'key',
       kid === null
         ? 'The token does not name the key that it is signed with (kid).'
         : `The issuer publishes several keys with the name ${shown(kid)}, which the token is signed with.`,
     )
   }
   const isInvalid = code.startsWith('ERR_J') || [SyntaxError, TypeError, DOMException].some((kind) => error instanceof kind)
-  return isInvalid ? rejected('The signature of the token is invalid.') : error
+  return isInvalid ? new Rejected('signature', 'The signature of the token is invalid.') : error
 }
 
 /** Requires exactly this server as the audience: a token for several servers could be used by each of them at the others. */
 function requireAudience({ aud }: Claims, serverUrl: string): void {
   const audiences = (Array.isArray(aud) ? aud : [aud]).map((one: unknown) => (typeof one === 'string' ? one : 'nothing'))
   if (audiences.length !== 1 || audiences[0] !== serverUrl)
-    throw rejected(`The token is for ${shown(audiences.join(' and '))}. Request one for the audience ${serverUrl} only.`)
+    throw new Rejected('audience', `The token is for ${shown(audiences.join(' and '))}. Request one for the audience ${serverUrl} only.`)
 }
 
 /** Checks the times of a token and returns when it expires. */
 function requireTimes(claims: Claims, now: Date): Date {
   const [exp, iat, nbf] = [timeOf(claims, 'exp'), timeOf(claims, 'iat'), timeOf(claims, 'nbf')]
-  if (exp === null || iat === null) throw rejected('The token does not state when it was issued and when it expires (iat and exp).')
+  if (exp === null || iat === null)
+    throw new Rejected('malformed', 'The token does not state when it was issued and when it expires (iat and exp).')
   if (exp.getTime() + toleranceMs <= now.getTime())
-    throw rejected(`The token expired at ${exp.toISOString()}. Request a new one in the job.`)
+    throw new Rejected('expired', `The token expired at ${exp.toISOString()}. Request a new one in the job.`)
   const start = Math.max(iat.getTime(), nbf?.getTime() ?? 0)
   if (start - toleranceMs > now.getTime())
-    throw rejected(`The token is valid from ${new Date(start).toISOString()} only. Check the clocks.`)
-  if (exp.getTime() - iat.getTime() > maxLifetimeMs) throw rejected('The token is valid for more than 24 hours.')
+    throw new Rejected('clock', `The token is valid from ${new Date(start).toISOString()} only. Check the clocks.`)
+  if (exp.getTime() - iat.getTime() > maxLifetimeMs) throw new Rejected('malformed', 'The token is valid for more than 24 hours.')
   return new Date(exp.getTime() + toleranceMs)
 }
 

@@ -1,15 +1,15 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Config, ConfigError, describeConfig, processEnvironment, readConfig } from '../../../platform/config/config.ts'
 import { misspeltVariables, weakSettings } from '../../../platform/config/warnings.ts'
-import { countVoidPasskeys } from '../../../accounts/factors/factors.ts'
 import { knownFaults } from '../../../registry/packages/listing/faults.ts'
 import { adminCommand } from '../../../platform/config/version.ts'
 import { deriveKeys } from '../../../platform/http/keys.ts'
 import { disagreements } from '../instances.ts'
 import { db } from '../../../platform/db/query.ts'
 import { forkReads } from '../../../platform/db/reads.ts'
-import { readRow, readRows } from '../../../platform/db/statements.ts'
+import { readRows } from '../../../platform/db/statements.ts'
 import { type AddressFindings, checkAddress } from './address.ts'
+import { examineSignIn, type SignInFindings } from './sign-in.ts'
 import { examineBackups, examineStore } from './store.ts'
 import { type Check, examine, failed, passed, warning, messageOf } from './check.ts'
 import { clockOf, checkAccount, checkOpenFileLimit, checkFolder, checkSpace, checkVersions } from './machine.ts'
@@ -41,6 +41,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
   try {
     const store = await examineStore(config, database)
     const { em } = database
+    const signIn = em ? await examineSignIns(em, config) : noSignIn
     const checks = [
       passed('configuration', `All settings are valid. SERVER_URL is ${config.SERVER_URL}.`),
       ...misspelt(environment),
@@ -49,10 +50,10 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...store.checks,
       ...(em ? await examineRows(em, config) : []),
       ...(await examineBackups(config, em)),
-      ...(em ? await examine('instances', () => checkInstances(config, em)) : []),
+      ...signIn.checks,
       ...address.checks,
       ...(await checkRouting(config, em, address)),
-      ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs }),
+      ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs, ...signIn.aheadMs }),
       ...(await examine('folder', () => checkFolder(config))),
       ...(await examine('space', () => checkSpace(config))),
       ...(await examine('mirror', () => checkUpstream(config))),
@@ -60,7 +61,6 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...(await examine('account', () => checkAccount(config))),
       checkOpenFileLimit(),
       ...checkVersions(address.version),
-      ...(em ? await examine('SDKs', () => checkSdks(config, em)) : []),
       ...(await examine('sandbox', () => checkSandbox(config, em), 40_000)),
     ]
     return { checks, settings: describeConfig(config) }
@@ -72,8 +72,18 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
 const examineRows = async (em: EntityManager, config: Config): Promise<Check[]> => [
   ...(await examine('archives', () => checkArchives(em))),
   ...(await examine('jobs', () => checkJobs(em, config))),
-  ...(await examine('passkeys', () => checkPasskeys(em, config))),
+  ...(await examine('SDKs', () => checkSdks(config, em))),
+  ...(await examine('instances', () => checkInstances(config, em))),
 ]
+
+const noSignIn: SignInFindings = { checks: [], aheadMs: {} }
+
+async function examineSignIns(em: EntityManager, config: Config): Promise<SignInFindings> {
+  const found = { ...noSignIn }
+  const keys = deriveKeys(config.JWT_SECRET, config.JWT_SECRET_PREVIOUS)
+  const checks = await examine('sign-in', async () => Object.assign(found, await examineSignIn({ em, config, keys })).checks, 40_000)
+  return { ...found, checks }
+}
 
 /** Checks that requests to SERVER_URL reach this server, and that TRUST_PROXY matches the proxy. */
 async function checkRouting(config: Config, em: EntityManager | null, { headers, version }: AddressFindings): Promise<Check[]> {
@@ -115,13 +125,6 @@ async function checkInstances(config: Config, em: EntityManager): Promise<Check[
   if (problems.length === 0) return [passed('instances', `Running instances: ${running}. Their settings match.`)]
   const advice = 'Use the same settings for all instances and for this command.'
   return problems.map((message) => warning('instances', message, advice))
-}
-
-/** Reports passkeys that became void because SERVER_URL changed, such as on a restored server. Returns nothing without such passkeys. */
-async function checkPasskeys(em: EntityManager, config: Config): Promise<Check[]> {
-  const total = (await readRow(em, countVoidPasskeys(config)))?.total ?? 0
-  const advice = 'Their owners sign in with a password and add new ones. For someone without another way to sign in: reset-password.'
-  return total > 0 ? [warning('passkeys', `Passkeys for another address than ${config.SERVER_URL}, which are void: ${total}.`, advice)] : []
 }
 
 /** Reports jobs that have failed permanently, with the number and the last failure per kind. Failed jobs do not affect the server itself. */
