@@ -5,15 +5,8 @@ import { mustHaveSecondFactor, secondFactorIsDue } from '../../platform/access/p
 import type { Config } from '../../platform/config/config.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { db } from '../../platform/db/query.ts'
-import { User } from '../users/entity.ts'
 import { relyingParty } from './challenges.ts'
 import { Passkey, RecoveryCode, Totp } from './entity.ts'
-
-/** Locks the row of an active user until the end of the transaction, so that changes of its factors happen one after the other. */
-export async function lockAccount(em: EntityManager, id: string) {
-  const locked = await em.nativeUpdate(User, { id, isActive: true, kind: 'person' }, { isActive: true })
-  return locked ? em.findOne(User, id, { populate: ['passwordHash'], refresh: true }) : null
-}
 
 /** Returns the passkeys with which a user can sign in: those of the current domain that are not disabled. */
 export async function usablePasskeys(em: EntityManager, userId: string, config: Pick<Config, 'SERVER_URL'>): Promise<Passkey[]> {

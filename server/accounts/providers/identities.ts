@@ -2,13 +2,14 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { conflict, notFound } from '../../errors.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
+import { requireRecentProof } from '../../platform/access/guards.ts'
 import { batched } from '../../platform/db/batched.ts'
 import type { Services } from '../../services.ts'
 import { audit } from '../audit/service.ts'
 import { Invite } from '../invites/entity.ts'
 import { findInvite, waitsForAcceptance } from '../invites/service.ts'
 import { ProviderSession, Session } from '../sessions/entity.ts'
+import { lockAccount, lockIfSignedIn } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { displayName as nameSchema, email as emailSchema, emailKey } from '../users/input.ts'
 import { type Claims, RoundFailure } from './client.ts'
@@ -49,15 +50,17 @@ export const loadIdentities = batched(async (em: EntityManager, users: string[])
  * Links a person to the account of the session that started the round.
  * @throws RoundFailure `already_linked` if the person is linked to another account.
  */
-export async function linkIdentity({ em, viewer, ip, now }: SignedInContext, { label }: Provider, person: Person): Promise<void> {
+export async function linkIdentity(context: SignedInContext, { label }: Provider, person: Person): Promise<void> {
+  const { em, viewer, ip, now } = context
   const known = await findLinked(em, person)
   if (known?.user.id === viewer.id) return
   if (known) throw new RoundFailure('already_linked')
   await orAlreadyLinked(() =>
     em.fork().transactional(async (inner) => {
-      const changed = await inner.nativeUpdate(User, { id: viewer.id, isActive: true }, { providerSignInAt: now() })
-      if (changed === 0) throw new RoundFailure('session_ended')
-      inner.create(LinkedIdentity, identityOf(person, inner.getReference(User, viewer.id), now()))
+      const user = await lockIfSignedIn(inner, context)
+      if (!user) throw new RoundFailure('session_ended')
+      user.providerSignInAt = now()
+      inner.create(LinkedIdentity, identityOf(person, user, now()))
       audit(inner, {
         kind: 'identity.linked',
         actor: viewer,
@@ -148,15 +151,14 @@ function nameOf({ claims }: Person, email: string): string {
 /**
  * Unlinks an identity of the caller, and ends the other sessions that it started.
  * @throws ApiError NotFound; Conflict for the last way to sign in; InsufficientPermissions for a session without a recent proof;
- * MissingAuthentication when the account was disabled concurrently.
+ * MissingAuthentication as `lockAccount`.
  */
 export async function unlinkIdentity(context: SignedInContext, id: string): Promise<LinkedIdentity> {
   const { em, viewer, credential, ip, config } = context
   requireRecentProof(context)
   return em.fork().transactional(async (inner) => {
-    // Locks the user, so that of two concurrent requests only one can unlink the last but one identity.
-    if ((await inner.nativeUpdate(User, { id: viewer.id, isActive: true }, { isActive: true })) === 0) throw unauthenticated(context)
-    const user = await inner.findOneOrFail(User, viewer.id, { populate: ['passwordHash'], refresh: true })
+    // Of two concurrent requests, only one can unlink the last but one identity.
+    const user = await lockAccount(inner, context)
     const identities = await inner.find(LinkedIdentity, { user: viewer.id }, { refresh: true })
     const identity = identities.find((one) => one.id === id)
     if (!identity) throw notFound('You have no linked identity with this id.')

@@ -8,6 +8,7 @@ import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
 import { LinkedIdentity } from '../providers/entity.ts'
 import { Session } from '../sessions/entity.ts'
+import { lockAccount } from '../sessions/service.ts'
 import { maySignIn } from '../sessions/sign-in.ts'
 import { User } from '../users/entity.ts'
 import {
@@ -20,7 +21,7 @@ import {
   webauthn,
 } from '../factors/challenges.ts'
 import { Passkey } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
+import { requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
 const maxPasskeys = 20
@@ -67,7 +68,7 @@ export async function registerPasskey(context: SignedInContext, { name, credenti
   if (!created) throw invalidInput('credential: was not accepted. Start again.', 'credential')
   try {
     return await em.transactional(async (inner) => {
-      if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+      await lockAccount(inner, context)
       await requireProvedFactor(inner, context)
       requireFewer(await inner.count(Passkey, { user: viewer.id }))
       const passkey = inner.create(Passkey, { ...created, user: inner.getReference(User, viewer.id), name, createdAt: now() })
@@ -111,8 +112,10 @@ async function verifiedRegistration(context: SignedInContext, given: unknown) {
 }
 
 /** Renames a passkey of the caller. @throws ApiError NotFound. */
-export function renamePasskey({ em, viewer, ip }: SignedInContext, id: string, name: string): Promise<Passkey> {
+export function renamePasskey(context: SignedInContext, id: string, name: string): Promise<Passkey> {
+  const { em, viewer, ip } = context
   return em.transactional(async (inner) => {
+    await lockAccount(inner, context)
     const passkey = await findOwn(inner, viewer.id, id)
     const summary = `${viewer.displayName} renamed the passkey "${passkey.name}" to "${name}"`
     if (name !== passkey.name) audit(inner, { kind: 'passkey.renamed', actor: viewer, user: viewer, summary, ip })
@@ -130,7 +133,7 @@ export function removePasskey(context: SignedInContext, id: string): Promise<Pas
   requireRecentProof(context)
   const { em, viewer, ip, config } = context
   return em.transactional(async (inner) => {
-    const account = await lockAccount(inner, viewer.id)
+    const account = await lockAccount(inner, context)
     const passkey = await findOwn(inner, viewer.id, id)
     const others = (await usablePasskeys(inner, viewer.id, config)).filter((other) => other.id !== id)
     const hasPassword = account?.passwordHash != null && maySignIn(context, account)

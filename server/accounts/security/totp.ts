@@ -2,15 +2,16 @@ import { Secret, TOTP } from 'otpauth'
 import { renderSVG } from 'uqr'
 import { conflict, invalidInput } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
+import { requireRecentProof } from '../../platform/access/guards.ts'
 import { countFailures } from '../../platform/http/limits.ts'
 import { seal, unseal } from '../../platform/http/sealed.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
 import { isConfirmed, matchingStep, periodSeconds, replaceRecoveryCodes } from '../factors/codes.ts'
 import { RecoveryCode, Totp } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor, requireProvedFactor } from '../factors/factors.ts'
+import { requireOtherFactor, requireProvedFactor } from '../factors/factors.ts'
 import { Session } from '../sessions/entity.ts'
+import { lockAccount } from '../sessions/service.ts'
 import { reloadUser } from '../users/service.ts'
 
 /**
@@ -22,7 +23,7 @@ export async function startTotp(context: SignedInContext): Promise<{ secret: str
   const { em, viewer, keys, now, database } = context
   const secret = new Secret({ size: 20 })
   await em.transactional(async (inner) => {
-    if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await lockAccount(inner, context)
     await requireProvedFactor(inner, context)
     if (await inner.count(Totp, { user: viewer.id, ...isConfirmed }))
       throw conflict('You already have an authenticator app. Remove it first.')
@@ -47,7 +48,7 @@ export async function confirmTotp(context: SignedInContext, otp: string): Promis
   const step = await countFailures(limits, 'wrongCode', viewer.id, judge, (matching) => matching === null)
   if (step === null) throw wrongCode()
   return em.transactional(async (inner) => {
-    if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await lockAccount(inner, context)
     await requireProvedFactor(inner, context)
     const still = { user: viewer.id, sealed: totp.sealed, confirmedAt: null }
     if (!(await inner.nativeUpdate(Totp, still, { confirmedAt: now(), lastStep: step })))
@@ -66,7 +67,7 @@ export function regenerateRecoveryCodes(context: SignedInContext): Promise<strin
   requireRecentProof(context)
   const { em, viewer, ip } = context
   return em.transactional(async (inner) => {
-    if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await lockAccount(inner, context)
     if (!(await inner.count(Totp, { user: viewer.id, ...isConfirmed })))
       throw conflict('Recovery codes belong to an authenticator app. Add one first.')
     audit(inner, {
@@ -88,7 +89,7 @@ export async function disableTotp(context: SignedInContext) {
   requireRecentProof(context)
   const { em, viewer, ip } = context
   await em.transactional(async (inner) => {
-    if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await lockAccount(inner, context)
     await requireOtherFactor(inner, context, { totp: false })
     if (!(await inner.nativeDelete(Totp, { user: viewer.id, ...isConfirmed }))) throw conflict('You have no authenticator app.')
     await inner.nativeDelete(RecoveryCode, { user: viewer.id })

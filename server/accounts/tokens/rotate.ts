@@ -7,6 +7,7 @@ import type { Scope } from '../../platform/access/roles.ts'
 import { newSecret, prefixOf } from '../../platform/access/token-secret.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
+import { lockAccount } from '../sessions/service.ts'
 import { AccessToken } from './entity.ts'
 import { earlier, endOfToken, needsProof } from './policy.ts'
 
@@ -28,6 +29,7 @@ export async function rotateToken(context: SignedInContext, { id, overlapHours, 
   const { hash } = await findOwn(em, context, id)
   const secret = newSecret()
   const token = await em.transactional(async (inner) => {
+    await lockAccount(inner, context)
     const locked = await findOwn(inner, context, id, LockMode.PESSIMISTIC_WRITE)
     if (locked.hash !== hash) throw conflict('This token is being rotated at the same time. Use the secret of that rotation.')
     const at = now()
