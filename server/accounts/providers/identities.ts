@@ -3,6 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { conflict, notFound } from '../../errors.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
+import { maySignInWithPassword } from '../../platform/access/roles.ts'
 import { batched } from '../../platform/db/batched.ts'
 import type { Services } from '../../services.ts'
 import { audit } from '../audit/service.ts'
@@ -15,7 +16,7 @@ import { displayName as nameSchema, email as emailSchema, emailKey } from '../us
 import { type Claims, RoundFailure } from './client.ts'
 import { LinkedIdentity } from './entity.ts'
 import type { Groups } from './groups.ts'
-import type { Provider } from './providers.ts'
+import { listProviders, type Provider } from './providers.ts'
 
 /** A person at a provider, as the verified claims describe them. */
 export type Person = { issuer: string; subject: string; claims: Claims }
@@ -156,15 +157,15 @@ function nameOf({ claims }: Person, email: string): string {
 export async function unlinkIdentity(context: SignedInContext, id: string): Promise<LinkedIdentity> {
   const { em, viewer, credential, ip, config } = context
   requireRecentProof(context)
+  const isUsable = await usableIdentities(context)
   return em.fork().transactional(async (inner) => {
     // Of two concurrent requests, only one can unlink the last but one identity.
     const user = await lockAccount(inner, context)
     const identities = await inner.find(LinkedIdentity, { user: viewer.id }, { refresh: true })
     const identity = identities.find((one) => one.id === id)
     if (!identity) throw notFound('You have no linked identity with this id.')
-    const hasUsablePassword = user.passwordHash !== null && (config.PASSWORD_SIGN_IN === 'all' || user.role === 'owner')
-    if (!hasUsablePassword && identities.length === 1)
-      throw conflict('This is your only way to sign in. Link another identity first, or ask an administrator to set a password.')
+    const hasPassword = maySignInWithPassword({ role: user.role, hasPassword: user.passwordHash != null }, config)
+    if (!hasPassword && !identities.some((one) => one !== identity && isUsable(one))) throw conflict(onlyIdentity(config))
     const { issuer, subject } = identity
     await inner.nativeDelete(LinkedIdentity, { id })
     if (identities.length === 1) await inner.nativeUpdate(User, { id: viewer.id }, { providerSignInAt: null })
@@ -174,6 +175,19 @@ export async function unlinkIdentity(context: SignedInContext, id: string): Prom
     return identity
   })
 }
+
+/** A passkey does not count here: accounts without a password must sign in through a provider from time to time. */
+const onlyIdentity = ({ PASSWORD_SIGN_IN: allowed }: Services['config']): string =>
+  `This is your only identity, and you have no password that is accepted. Link another identity first${allowed === 'all' ? ', or ask an administrator to set a password' : ''}.`
+
+/** Returns a function that returns whether the provider of an identity is still configured. */
+export async function usableIdentities(context: Context): Promise<(identity: LinkedIdentity) => boolean> {
+  const providers = await listProviders(context)
+  return ({ issuer }) => providers.some((provider) => sameIssuer(provider.issuer, issuer))
+}
+
+/** Whether two texts name the same issuer. Some providers end theirs with a slash in one place only. */
+export const sameIssuer = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 /** Ends the sessions that an identity started, or those of one session of the provider. Returns their number. */
 export async function endSessionsOf(

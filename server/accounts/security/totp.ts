@@ -7,7 +7,7 @@ import { countFailures } from '../../platform/http/limits.ts'
 import { seal, unseal } from '../../platform/http/sealed.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
-import { isConfirmed, matchingStep, periodSeconds, replaceRecoveryCodes } from '../factors/codes.ts'
+import { type Codes, findTotp, isConfirmed, matchingStep, periodSeconds, replaceRecoveryCodes, useCode } from '../factors/codes.ts'
 import { RecoveryCode, Totp } from '../factors/entity.ts'
 import { requireOtherFactor, requireProvedFactor } from '../factors/factors.ts'
 import { Session } from '../sessions/entity.ts'
@@ -46,7 +46,7 @@ export async function confirmTotp(context: SignedInContext, otp: string): Promis
   if (!totp) throw conflict('No authenticator app is being set up. Start again.')
   const judge = async () => matchingStep(unseal(keys, totp.sealed), otp, now())
   const step = await countFailures(limits, 'wrongCode', viewer.id, judge, (matching) => matching === null)
-  if (step === null) throw wrongCode()
+  if (step === null) throw wrongCode('otp')
   return em.transactional(async (inner) => {
     await lockAccount(inner, context)
     await requireProvedFactor(inner, context)
@@ -59,8 +59,39 @@ export async function confirmTotp(context: SignedInContext, otp: string): Promis
   })
 }
 
-const wrongCode = () =>
-  invalidInput('otp: is wrong or was used already. Enter the current code of the app, and check the clock of the device.', 'otp')
+const wrongCode = (field: 'otp' | 'recoveryCode') =>
+  invalidInput(
+    `${field}: is wrong or was used already. Enter the current code of the app and check the clock of the device, or enter an unused recovery code.`,
+    field,
+  )
+
+/**
+ * Proves the second factor of the session with a code of the authenticator app or a recovery code, which is used up.
+ * @throws ApiError InvalidInput for a wrong code; Conflict without an authenticator app; RateLimitExceeded after too many wrong codes;
+ * MissingAuthentication when the session has ended in the meantime.
+ */
+export async function proveTotp(context: SignedInContext, codes: Codes): Promise<void> {
+  const { em, viewer, credential, limits, ip } = context
+  const totp = await findTotp(em, viewer.id)
+  if (!totp) throw noApp()
+  const isRight = await countFailures(
+    limits,
+    'wrongCode',
+    viewer.id,
+    () => useCode(context, totp, codes),
+    (right) => !right,
+  )
+  if (!isRight) throw wrongCode(codes.otp ? 'otp' : 'recoveryCode')
+  await em.transactional(async (inner) => {
+    await lockAccount(inner, context)
+    if (!(await inner.count(Totp, { user: viewer.id, confirmedAt: totp.confirmedAt }))) throw noApp()
+    await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { hasSecondFactor: true })
+    const summary = `${viewer.displayName} proved their second factor with ${codes.otp ? 'their authenticator app' : 'a recovery code'}`
+    audit(inner, { kind: 'totp.confirmed', actor: viewer, user: viewer, summary, ip })
+  })
+}
+
+const noApp = () => conflict('You have no authenticator app.')
 
 /** Replaces the recovery codes of the caller. @throws ApiError InsufficientPermissions without a recent proof; Conflict without an authenticator app. */
 export function regenerateRecoveryCodes(context: SignedInContext): Promise<string[]> {
@@ -90,8 +121,8 @@ export async function disableTotp(context: SignedInContext) {
   const { em, viewer, ip } = context
   await em.transactional(async (inner) => {
     await lockAccount(inner, context)
-    await requireOtherFactor(inner, context, { totp: false })
-    if (!(await inner.nativeDelete(Totp, { user: viewer.id, ...isConfirmed }))) throw conflict('You have no authenticator app.')
+    await requireOtherFactor(inner, context, 'totp')
+    if (!(await inner.nativeDelete(Totp, { user: viewer.id, ...isConfirmed }))) throw noApp()
     await inner.nativeDelete(RecoveryCode, { user: viewer.id })
     audit(inner, {
       kind: 'totp.disabled',
