@@ -104,15 +104,15 @@ const failures: Partial<Record<ErrorCode, string>> = {
   Conflict: `acceptInvite addTrustedPublisher approveName cancelJob changeVisibility completeDomainVerification completeSetup
     confirmTotp createInvite createOidcProvider createPublisher createServiceAccountToken createTokenIssuer createUser
     deleteOidcProvider deletePackage deletePublisher deleteServiceAccount deleteUser deleteVersion disableTotp finalizeUpload freeName
-    installSdk rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey rejectName removePasskey
-    removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword
+    installSdk proveTotp rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey rejectName removePasskey
+    removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword resetSecondFactor
     restoreDeletedPackage retryJob rotateServiceAccountToken rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
     startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp transferOwnership unlinkIdentity
     updateMirrorPolicies updateOidcProvider updatePackageOptions updateScoringSettings updateServiceAccount updateUser
     updateVersionOptions watchPackage`,
   RateLimitExceeded: `acceptInvite acceptInviteWithProvider addUploader approveDevice changePassword checkPublisherDomain
     completeDomainVerification completeSetup confirmIdentity confirmPassword confirmTotp createUpload denyDevice finalizeUpload
-    linkIdentity login revokeTokenBySecret setPublisherMember signInWithPasskey signUp startDomainVerification startPasskeyProof
+    linkIdentity login proveTotp revokeTokenBySecret setPublisherMember signInWithPasskey signUp startDomainVerification startPasskeyProof
     startPasskeyRegistration startPasskeySignIn testOidcProvider transferOwnership verifySetupCode`,
   VerificationTemporarilyUnavailable: 'checkPublisherDomain completeDomainVerification',
 }

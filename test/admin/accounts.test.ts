@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
-import { admin, adminJson } from '../support/admin.ts'
+import { admin, adminJson, environmentOf, runCommand } from '../support/admin.ts'
 
 const login = (app: TestApp, email: string, password: string) =>
   app.anonymous.post('/api/auth/login', { email, password }, { ip: app.address() })
@@ -66,6 +66,19 @@ it('creates accounts, lists them and changes their roles', async () => {
   ] as const)
     expect([words, await admin(app, ...words)]).toMatchObject([words, { code, out: '', err: expect.stringContaining(message) }])
   expect((await adminJson(app, 'users')).body.users).toHaveLength(2)
+})
+
+it('explains that the server does not accept a password that it sets', async () => {
+  await using app = await testApp()
+  const [owner, bob] = [await app.owner(), await app.member()]
+  const environment = { ...environmentOf(app), PASSWORD_SIGN_IN: 'owner' }
+  const outputs = await Promise.all([bob, owner].map(({ email }) => runCommand(environment, 'reset-password', email)))
+  const advice = `PASSWORD_SIGN_IN=all and restart it, or: npm run admin -- make-owner ${bob.email}`
+  expect(outputs.map(({ code, out }) => [code, out.includes(advice)])).toEqual([
+    [0, true],
+    [0, false],
+  ])
+  expect((await runCommand(environment, 'create-user', 'eve@example.com')).out).toContain('make-owner eve@example.com')
 })
 
 it('disables and enables users but never the owner', async () => {

@@ -114,6 +114,16 @@ it('accepts a challenge once, for five minutes, and only from the browser that r
   expect(await post(passkey.get(late.options), { headers: late.headers })).toMatchObject(refusal)
 })
 
+it('accepts no challenge of a registration or a proof', async () => {
+  await using app = await testApp()
+  const browser = await (await app.member()).session()
+  const passkey = await addPasskey(browser)
+  for (const path of ['passkeys/options', 'passkey/proof-options']) {
+    const { challenge } = (await browser.post(`/api/auth/${path}`)).body as { challenge: string }
+    expect(await signInWith(app, passkey, { challenge })).toMatchObject(refusal)
+  }
+})
+
 it('allows two pages of a browser to start a sign-in', async () => {
   await using app = await testApp()
   const passkey = await addPasskey(await (await app.member()).session())

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { Actor } from '../actor.ts'
-import { testApp, type TestApp } from '../app.ts'
+import { type Actor, statuses } from '../actor.ts'
+import { testApp } from '../app.ts'
 import { addPasskey, Authenticator, browserOf, prove, signInWith } from '../support/authenticator.ts'
 import { addTotp, codeAt } from '../support/totp.ts'
 
@@ -48,6 +48,7 @@ it('allows a session without a second factor to read itself, set one up, change 
     () => browser.post('/api/auth/sessions/revoke-others'),
     () => browser.delete('/api/auth/passkeys/019ac000-0000-7000-8000-000000000000'),
     () => browser.delete('/api/auth/totp'),
+    () => browser.delete('/api/auth/identities/019ac000-0000-7000-8000-000000000000'),
     () => browser.post('/api/auth/recovery-codes'),
     () => browser.get('/api/packages/versions/new'),
   ]
@@ -169,16 +170,33 @@ it('requires a new password before the second factor', async () => {
   expect(await browser.post('/api/auth/confirm-password', { currentPassword: 'correct horse' })).toMatchObject(first)
 })
 
-it('exempts sessions of a sign-in provider', async () => {
+it('accepts a code of the authenticator app or a recovery code in a session without a second factor', async () => {
   await using app = await testApp(required('all'))
-  const browser = await (await app.member()).session()
-  await setWay(app, 'provider')
-  expect(await browser.get('/api/auth/keys')).toMatchObject({ status: 200 })
-  await setWay(app, 'password')
-  expect(await browser.get('/api/auth/keys')).toMatchObject(due)
+  const alice = await app.member()
+  const sessions = [await alice.session(), await alice.session(), await alice.session()] as const
+  const { secret, recoveryCodes } = await addTotp(sessions[0], start)
+  const prove = (session: Actor, codes: object) => session.post('/api/auth/totp/proof', codes)
+  const used = { otp: codeAt(secret, start) }
+  for (const codes of [{}, used, { otp: '000000' }, { recoveryCode: 'abcd' }])
+    expect(await prove(sessions[1], codes)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+  expect(await sessions[1].get('/api/auth/keys')).toMatchObject(due)
+  expect(await prove(sessions[1], { otp: codeAt(secret, after(30)) })).toMatchObject({ status: 200 })
+  expect(await prove(sessions[2], { otp: codeAt(secret, after(30)) })).toMatchObject({ status: 400 })
+  // Of several requests with the same recovery code, one succeeds.
+  const same = await Promise.all([0, 1, 2].map(() => prove(sessions[2], { recoveryCode: recoveryCodes[0] })))
+  expect(statuses(same)).toEqual([200, 400, 400])
+  for (const session of sessions) expect(await session.get('/api/auth/keys')).toMatchObject({ status: 200 })
+  expect(await prove(await (await app.member()).session(), used)).toMatchObject({ status: 409 })
 })
 
-const setWay = (app: TestApp, way: string) => app.services.database.fork().getConnection().execute(`update sessions set way = '${way}'`)
+it('limits wrong codes in a session', async () => {
+  await using app = await testApp(required('all'))
+  const alice = await app.member()
+  const [browser, other] = [await alice.session(), await alice.session()]
+  const { secret } = await addTotp(browser, start)
+  for (let time = 0; time < 10; time++) expect(await other.post('/api/auth/totp/proof', { otp: '000000' })).toMatchObject({ status: 400 })
+  expect(await other.post('/api/auth/totp/proof', { otp: codeAt(secret, after(30)) })).toMatchObject({ status: 429 })
+})
 
 it('frees sessions when the setting is turned off, on the next start', async () => {
   await using app = await testApp(required('all'))

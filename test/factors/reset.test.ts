@@ -38,6 +38,8 @@ it('refuses members, the own account, the owner, unknown accounts, and administr
   expect(await browser.post(reset(admin.id))).toMatchObject(refused)
   expect(await browser.post(reset(owner.id))).toMatchObject(refused)
   expect(await browser.post(reset('019ac000-0000-7000-8000-000000000000'))).toMatchObject({ status: 404 })
+  const robot = await browser.post('/api/admin/service-accounts', { name: 'Robot', role: 'member' })
+  expect(await browser.post(reset(robot.body.id))).toMatchObject({ status: 409 })
   app.clock.now = new Date(start.getTime() + 601_000)
   const query = `mutation { resetSecondFactor(input: { userId: "${Buffer.from(`User:${alice.id}`).toString('base64')}" }) { user { id } } }`
   expect((await browser.graphql(query)).body.errors[0].extensions).toMatchObject({ code: 'InsufficientPermissions', proof: 'password' })
@@ -57,6 +59,7 @@ it('is reset on the command line, also for the owner', async () => {
   })
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
   expect(await signInWith(app, passkey)).toMatchObject({ status: 401 })
+  expect(await owner.get('/api/auth/me')).toMatchObject({ status: 200 })
   expect(await (await owner.session()).get('/api/auth/passkeys')).toMatchObject({ status: 200, body: { passkeys: [] } })
   expect(await command(app, 'reset-second-factor', 'unknown@example.com')).toMatchObject({ code: 1 })
   const log = JSON.stringify((await owner.get('/api/admin/audit-log')).body)

@@ -17,6 +17,7 @@ const added = ({ issuer }: StubIssuer) => ({
   clientId: 'snug',
   clientSecret: secret,
   groupsClaim: 'groups',
+  trustsSecondFactor: true,
 })
 
 describe('a provider added by an administrator', () => {

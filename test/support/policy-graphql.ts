@@ -98,6 +98,7 @@ export const graphql: Record<string, Access> = {
   'Mutation.signInWithPasskey': 'open',
   'Mutation.startPasskeyProof': 'session',
   'Mutation.provePasskey': 'session',
+  'Mutation.proveTotp': 'session',
   'Mutation.startPasskeyRegistration': 'session',
   'Mutation.registerPasskey': 'session',
   'Mutation.renamePasskey': 'session',

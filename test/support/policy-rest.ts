@@ -47,6 +47,7 @@ export const rest: Record<string, Access> = {
   'POST /api/auth/passkey/login': 'open',
   'POST /api/auth/passkey/proof-options': 'session',
   'POST /api/auth/passkey/proof': 'session',
+  'POST /api/auth/totp/proof': 'session',
   'GET /api/auth/passkeys': 'ownAccount',
   'POST /api/auth/passkeys/options': 'session',
   'POST /api/auth/passkeys': 'session',

@@ -4,6 +4,7 @@ import {
   DisableTotpDocument,
   IdentitiesDocument,
   LinkIdentityDocument,
+  ProveTotpDocument,
   RegenerateRecoveryCodesDocument,
   RegisterPasskeyDocument,
   RemovePasskeyDocument,
@@ -25,8 +26,7 @@ export function useSecurity(isRestricted: Ref<boolean>) {
   return {
     me: computed(() => factors.data.value?.me ?? undefined),
     identities: computed(() => own.value?.linkedIdentities ?? []),
-    /** Whether the viewer has a password, as users of restricted sessions do: they have signed in with it. */
-    hasPassword: computed(() => own.value?.hasPassword !== false),
+    hasPassword: computed(() => factors.data.value?.me?.hasPassword !== false),
     /** Stays true when the restriction is lifted, so that open dialogs stay. */
     isReady: computed(() => factors.data.value?.me != null && (wasRestricted || own.value != null)),
     loading: computed(() => factors.loading.value || identities.loading.value),
@@ -73,6 +73,7 @@ export const useUnlinkIdentity = () => useMutation(UnlinkIdentityDocument)
 export const useRenamePasskey = () => useMutation(RenamePasskeyDocument)
 export const useRemovePasskey = () => useMutation(RemovePasskeyDocument)
 export const useStartTotp = () => useMutation(StartTotpDocument)
+export const useProveTotp = () => useMutation(ProveTotpDocument)
 export const useConfirmTotp = () => useMutation(ConfirmTotpDocument)
 export const useRegenerateRecoveryCodes = () => useMutation(RegenerateRecoveryCodesDocument)
 export const useDisableTotp = () => useMutation(DisableTotpDocument)

@@ -27,6 +27,7 @@ const securityKinds = [
   'passkey.removed',
   'passkey.disabled',
   'passkey.confirmed',
+  'totp.confirmed',
   'totp.enabled',
   'totp.disabled',
   'recovery_codes.created',

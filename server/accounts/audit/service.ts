@@ -14,7 +14,7 @@ export type AuditKind =
   | `provider.${'created' | 'updated' | 'deleted'}`
   | 'session.revoked'
   | `passkey.${'added' | 'renamed' | 'removed' | 'disabled' | 'confirmed'}`
-  | `totp.${'enabled' | 'disabled'}`
+  | `totp.${'enabled' | 'disabled' | 'confirmed'}`
   | 'recovery_codes.created'
   | 'oauth.approved'
   | `service_account.${'created' | 'updated' | 'deleted'}`

@@ -5,20 +5,19 @@ import { mustHaveSecondFactor, secondFactorIsDue } from '../../platform/access/p
 import type { Config } from '../../platform/config/config.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { db } from '../../platform/db/query.ts'
-import { User } from '../users/entity.ts'
 import { relyingParty } from './challenges.ts'
 import { Passkey, RecoveryCode, Totp } from './entity.ts'
-
-/** Locks the row of an active user until the end of the transaction, so that changes of its factors happen one after the other. */
-export async function lockAccount(em: EntityManager, id: string) {
-  const locked = await em.nativeUpdate(User, { id, isActive: true, kind: 'person' }, { isActive: true })
-  return locked ? em.findOne(User, id, { populate: ['passwordHash'], refresh: true }) : null
-}
 
 /** Returns the passkeys with which a user can sign in: those of the current domain that are not disabled. */
 export async function usablePasskeys(em: EntityManager, userId: string, config: Pick<Config, 'SERVER_URL'>): Promise<Passkey[]> {
   const party = relyingParty(config)
   return party ? em.find(Passkey, { user: userId, disabledAt: null, rpId: party.id }) : []
+}
+
+/** Returns the passkeys with which a user can sign in, and whether the user has an authenticator app: either is a second factor. */
+async function findFactors(em: EntityManager, userId: string, config: Pick<Config, 'SERVER_URL'>) {
+  const hasTotp = (await em.count(Totp, { user: userId, confirmedAt: { $ne: null } })) > 0
+  return { passkeys: await usablePasskeys(em, userId, config), hasTotp }
 }
 
 /**
@@ -28,21 +27,28 @@ export async function usablePasskeys(em: EntityManager, userId: string, config: 
 export async function requireProvedFactor(em: EntityManager, context: SignedInContext): Promise<void> {
   if (!secondFactorIsDue(context)) return
   const { viewer, config } = context
-  const hasPasskeys = (await usablePasskeys(em, viewer.id, config)).length > 0
-  if (hasPasskeys) throw insufficientPermissions('You have a passkey. Prove it first: until then this session can add no second factor.')
-  if ((await em.count(Totp, { user: viewer.id, confirmedAt: { $ne: null } })) > 0)
-    throw insufficientPermissions('You have an authenticator app. Sign in again with its code to add another second factor.')
+  const { passkeys, hasTotp } = await findFactors(em, viewer.id, config)
+  if (passkeys.length > 0)
+    throw insufficientPermissions('You have a passkey. Prove it first: until then this session can add no second factor.')
+  if (hasTotp)
+    throw insufficientPermissions('You have an authenticator app. Enter its code first: until then this session can add no second factor.')
 }
 
-type Left = { passkeys?: number; totp?: false }
-
-/** Throws Conflict if the server requires a second factor and the user would have none left. */
-export async function requireOtherFactor(em: EntityManager, { viewer, credential, config }: SignedInContext, left: Left): Promise<void> {
-  if (!mustHaveSecondFactor({ viewer, credential, config })) return
-  const passkeys = left.passkeys ?? (await usablePasskeys(em, viewer.id, config)).length
-  const hasTotp = left.totp ?? (await em.count(Totp, { user: viewer.id, confirmedAt: { $ne: null } })) > 0
-  if (passkeys === 0 && !hasTotp) throw conflict('This server requires a second factor, and this is your only one. Add another one first.')
+/** Throws Conflict if the server requires a second factor and the user has none besides the given one. Call it before removing a factor. */
+export async function requireOtherFactor(em: EntityManager, context: SignedInContext, removed: Passkey | 'totp'): Promise<void> {
+  const { viewer, config } = context
+  if (!mustHaveSecondFactor(context)) return
+  const { passkeys, hasTotp } = await findFactors(em, viewer.id, config)
+  const left = { passkeys: passkeys.filter((one) => one !== removed), hasTotp: hasTotp && removed !== 'totp' }
+  if (!hasSecondFactor(left, config))
+    throw conflict('This server requires a second factor, and this is your only one. Add another one first.')
 }
+
+/** Returns whether a user with these factors has a second factor: an authenticator app, or a passkey that is accepted. */
+export const hasSecondFactor = (
+  { passkeys, hasTotp }: Pick<Factors, 'passkeys' | 'hasTotp'>,
+  config: Pick<Config, 'SERVER_URL'>,
+): boolean => hasTotp || passkeys.some((passkey) => passkeyStatus(passkey, config) === 'active')
 
 export type Factors = { passkeys: Passkey[]; hasTotp: boolean; recoveryCodes: number }
 

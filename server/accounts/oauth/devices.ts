@@ -9,6 +9,7 @@ import type { Scope } from '../../platform/access/roles.ts'
 import { grantableScopes, needsProof } from '../tokens/policy.ts'
 import { User } from '../users/entity.ts'
 import { Session } from '../sessions/entity.ts'
+import { lockAccount } from '../sessions/service.ts'
 import { DeviceRequest } from './entity.ts'
 import { clientId, OauthError, optional, type Parameters, readScopes, requiredParameter } from './parameters.ts'
 
@@ -87,6 +88,7 @@ export async function denyDevice(context: SignedInContext, typed: string): Promi
 async function answer(context: SignedInContext, device: WaitingDevice, given: 'approved' | 'denied'): Promise<WaitingDevice> {
   const { em, viewer, credential, ip } = context
   const answered = await em.transactional(async (inner) => {
+    await lockAccount(inner, context)
     const by = { user: inner.getReference(User, viewer.id), session: inner.getReference(Session, credential.id) }
     const row = { ...by, answer: given, scopes: device.scopes.join(',') }
     const changed = await inner.nativeUpdate(DeviceRequest, waiting(context, storedCode(device.userCode)), row)

@@ -4,6 +4,7 @@ import { idOf, newId } from '../../platform/db/base.ts'
 import { notFound } from '../../errors.ts'
 import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { Session } from '../sessions/entity.ts'
+import { lockAccount } from '../sessions/service.ts'
 import type { Scope } from '../../platform/access/roles.ts'
 import { grantableScopes, needsProof } from '../tokens/policy.ts'
 import { User } from '../users/entity.ts'
@@ -55,6 +56,7 @@ export async function approveAuthorization(context: SignedInContext, requestId: 
   if (needsProof(scopes)) requireRecentProof(context)
   const code = randomText(32)
   const approved = await em.transactional(async (inner) => {
+    await lockAccount(inner, context)
     const codeExpiresAt = new Date(now().getTime() + codeMs)
     const changed = await inner.nativeUpdate(AuthorizationRequest, pending(context, requestId), { codeHash: sha256(code), codeExpiresAt })
     const summary = `${viewer.displayName} authorized a command-line client (${scopes.join(', ')})`

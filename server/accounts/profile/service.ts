@@ -5,7 +5,7 @@ import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import { unauthenticated } from '../../platform/access/guards.ts'
 import { insufficientPermissions, invalidInput } from '../../errors.ts'
 import { clearSessionCookies } from '../../platform/http/cookies.ts'
-import { revokeSessions } from '../sessions/service.ts'
+import { lockAccount, revokeSessions } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
@@ -65,12 +65,14 @@ export async function changePassword(context: SignedInContext, input: { currentP
 
 /**
  * Replaces the verified password hash with a new one and ends every session.
- * @returns false when the hash was replaced or the account disabled concurrently.
+ * @returns false when the hash was replaced concurrently.
  */
-function replaceHash({ em, viewer, ip }: SignedInContext, verified: string, passwordHash: string): Promise<boolean> {
+function replaceHash(context: SignedInContext, verified: string, passwordHash: string): Promise<boolean> {
+  const { em, viewer, ip } = context
   const { id } = viewer
   return em.transactional(async (inner) => {
-    const still = { id, isActive: true, passwordHash: verified }
+    await lockAccount(inner, context)
+    const still = { id, passwordHash: verified }
     if (!(await inner.nativeUpdate(User, still, { passwordHash, mustChangePassword: false }))) return false
     await revokeSessions(inner, id)
     const summary = `${viewer.displayName} changed their password`

@@ -33,11 +33,15 @@ builder.mutationField('createOidcProvider', (t) =>
       clientSecret: t.input.string({ description: secretText, validate: oidcTexts.clientSecret.nullish(), ...isSecret }),
       scopes: t.input.string({ description: 'Scopes to request. Default: `openid email profile`.', validate: oidcScopes.nullish() }),
       groupsClaim: t.input.string({ description: 'Claim with the groups of a user.', validate: oidcTexts.groupsClaim.nullish() }),
+      trustsSecondFactor: t.input.boolean({ description: `${ruleTexts.trust} Default: false.` }),
     },
     resolve: async (_root, { input }, context) => {
       const { name, issuer, clientId, label, scopes, clientSecret = null, groupsClaim = null } = input
       const given = { ...(label != null && { label }), ...(scopes != null && { scopes }) }
-      return { provider: await createProvider(context, { name, issuer, clientId, clientSecret, groupsClaim, ...given }) }
+      const trustsSecondFactor = input.trustsSecondFactor ?? false
+      return {
+        provider: await createProvider(context, { name, issuer, clientId, clientSecret, groupsClaim, trustsSecondFactor, ...given }),
+      }
     },
   }),
 )
@@ -63,6 +67,7 @@ builder.mutationField('updateOidcProvider', (t) =>
         description: 'Claim with the groups of a user. Null removes it.',
         validate: oidcTexts.groupsClaim.nullish(),
       }),
+      trustsSecondFactor: t.input.boolean({ description: ruleTexts.trust }),
     },
     resolve: async (_root, { input: { name, clientSecret, groupsClaim, ...others } }, context) => {
       const given = Object.fromEntries(Object.entries(others).filter(([, value]) => value != null))

@@ -86,11 +86,11 @@ const completions: Record<Attempt['purpose'], Completion> = {
     await linkIdentity(requireOwnSession(context, attempt), provider, person)
     return attempt.returnTo
   },
-  proof: async (context, { provider, person, attempt }) => {
+  proof: async (context, { provider, person, attempt, claims }) => {
     const own = requireOwnSession(context, attempt)
     const linked = await findLinked(context.em, person)
     if (linked?.user.id !== own.viewer.id) throw new AttemptFailure('wrong_identity')
-    await confirm(own, provider)
+    await confirm(own, provider, hasSecondFactor(provider, claims))
     return attempt.returnTo
   },
   test: (context, verified) => showTest(requireOwnSession(context, verified.attempt), verified),
@@ -124,7 +124,7 @@ async function signIn(
   const session = await startSession(context, user, {
     way: 'provider',
     origin,
-    hasSecondFactor: [claims.amr].flat().includes('mfa'),
+    hasSecondFactor: hasSecondFactor(provider, claims),
     changes: { providerSignInAt: now() },
     columns: { provedAt: provedAtOf(claims, now()) },
     summary: `${user.displayName} signed in through ${provider.label}`,
@@ -144,6 +144,19 @@ async function signIn(
   return attempt.returnTo
 }
 
+/** Methods of RFC 8176 by kind: what a person knows, has and is. */
+const methods: readonly (readonly unknown[])[] = [
+  ['pwd', 'pin', 'kba'],
+  ['otp', 'hwk', 'swk', 'sc', 'pop', 'sms', 'tel'],
+  ['face', 'fpt', 'iris', 'retina', 'vbm'],
+]
+
+/** Returns whether a sign-in at a provider counts as having a second factor: it reports `mfa` or methods of two kinds, or an administrator trusts it. */
+function hasSecondFactor({ trustsSecondFactor }: Provider, { amr }: Answer['claims']): boolean {
+  const used: unknown[] = [amr].flat()
+  return trustsSecondFactor || used.includes('mfa') || methods.filter((kind) => kind.some((method) => used.includes(method))).length > 1
+}
+
 /** Returns when the person last proved who they are at the provider. A sign-in without that time may be silent, and proves nothing. */
 const provedAtOf = ({ auth_time: seconds }: Answer['claims'], now: Date): Date =>
   new Date(typeof seconds === 'number' ? Math.min(seconds * 1000, now.getTime()) : 0)
@@ -155,10 +168,11 @@ function buildEndSessionUrl(client: Client, idToken: string, serverUrl: string):
   return oidc.buildEndSessionUrl(client, { post_logout_redirect_uri: `${serverUrl}/login`, ...hint }).href
 }
 
-/** Records that the user of a session just proved who they are. */
-async function confirm({ em, viewer, credential, ip, now }: SignedInContext, { label }: Provider): Promise<void> {
+/** Records that the user of a session just proved who they are, with a second factor or without. */
+async function confirm({ em, viewer, credential, ip, now }: SignedInContext, { label }: Provider, withSecond: boolean): Promise<void> {
   await em.fork().transactional(async (inner) => {
-    const proved = await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { provedAt: now() })
+    const proof = { provedAt: now(), ...(withSecond && { hasSecondFactor: true }) }
+    const proved = await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, proof)
     if (proved === 0) throw new AttemptFailure('session_ended')
     const summary = `${viewer.displayName} confirmed their identity through ${label}`
     audit(inner, { kind: 'identity.confirmed', actor: viewer, user: viewer, summary, ip })

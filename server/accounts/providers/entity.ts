@@ -18,6 +18,8 @@ export const OidcProvider = defineEntity({
     clientSecret: p.text().nullable(),
     scopes: p.string().length(500),
     groupsClaim: p.string().length(200).nullable(),
+    /** Whether its sign-ins count as having a second factor, whatever its ID tokens contain. */
+    trustsSecondFactor: p.boolean().default(false),
   },
 })
 export type OidcProvider = InferEntity<typeof OidcProvider>

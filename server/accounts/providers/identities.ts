@@ -2,13 +2,15 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { conflict, notFound } from '../../errors.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
+import { requireRecentProof } from '../../platform/access/guards.ts'
+import { maySignInWithPassword } from '../../platform/access/roles.ts'
 import { batched } from '../../platform/db/batched.ts'
 import type { Services } from '../../services.ts'
 import { audit } from '../audit/service.ts'
 import { Invite } from '../invites/entity.ts'
 import { findInvite, waitsForAcceptance } from '../invites/service.ts'
 import { ProviderSession, Session } from '../sessions/entity.ts'
+import { lockAccount, lockIfSignedIn } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { displayName as nameSchema, email as emailSchema, emailKey } from '../users/input.ts'
 import { type Claims, AttemptFailure } from './client.ts'
@@ -55,15 +57,17 @@ export const loadIdentities = batched(async (em: EntityManager, users: string[])
  * Links a person to the account of the session that started the attempt.
  * @throws AttemptFailure `already_linked` if the person is linked to another account.
  */
-export async function linkIdentity({ em, viewer, ip, now }: SignedInContext, { label }: Provider, person: Person): Promise<void> {
+export async function linkIdentity(context: SignedInContext, { label }: Provider, person: Person): Promise<void> {
+  const { em, viewer, ip, now } = context
   const known = await findLinked(em, person)
   if (known?.user.id === viewer.id) return
   if (known) throw new AttemptFailure('already_linked')
   await orAlreadyLinked(() =>
     em.fork().transactional(async (inner) => {
-      const changed = await inner.nativeUpdate(User, { id: viewer.id, isActive: true }, { providerSignInAt: now() })
-      if (changed === 0) throw new AttemptFailure('session_ended')
-      inner.create(LinkedIdentity, identityOf(person, inner.getReference(User, viewer.id), now()))
+      const user = await lockIfSignedIn(inner, context)
+      if (!user) throw new AttemptFailure('session_ended')
+      user.providerSignInAt = now()
+      inner.create(LinkedIdentity, identityOf(person, user, now()))
       audit(inner, {
         kind: 'identity.linked',
         actor: viewer,
@@ -155,21 +159,20 @@ function nameOf({ claims }: Person, email: string): string {
 /**
  * Unlinks an identity of the caller, and ends the other sessions that it started.
  * @throws ApiError NotFound; Conflict for the last way to sign in; InsufficientPermissions for a session without a recent proof;
- * MissingAuthentication when the account was disabled concurrently.
+ * MissingAuthentication as `lockAccount`.
  */
 export async function unlinkIdentity(context: SignedInContext, id: string): Promise<LinkedIdentity> {
   const { em, viewer, credential, ip, config } = context
   requireRecentProof(context)
+  const isUsable = await usableIdentities(context)
   return em.fork().transactional(async (inner) => {
-    // Locks the user, so that of two concurrent requests only one can unlink the last but one identity.
-    if ((await inner.nativeUpdate(User, { id: viewer.id, isActive: true }, { isActive: true })) === 0) throw unauthenticated(context)
-    const user = await inner.findOneOrFail(User, viewer.id, { populate: ['passwordHash'], refresh: true })
+    // Of two concurrent requests, only one can unlink the last but one identity.
+    const user = await lockAccount(inner, context)
     const identities = await inner.find(LinkedIdentity, { user: viewer.id }, { refresh: true })
     const identity = identities.find((one) => one.id === id)
     if (!identity) throw notFound('You have no linked identity with this id.')
-    const hasUsablePassword = user.passwordHash !== null && (config.PASSWORD_SIGN_IN === 'all' || user.role === 'owner')
-    if (!hasUsablePassword && identities.length === 1)
-      throw conflict('This is your only way to sign in. Link another identity first, or ask an administrator to set a password.')
+    const hasPassword = maySignInWithPassword({ role: user.role, hasPassword: user.passwordHash != null }, config)
+    if (!hasPassword && !identities.some((one) => one !== identity && isUsable(one))) throw conflict(onlyIdentity(config))
     const { issuer, subject } = identity
     await inner.nativeDelete(LinkedIdentity, { id })
     if (identities.length === 1) await inner.nativeUpdate(User, { id: viewer.id }, { providerSignInAt: null })
@@ -198,6 +201,19 @@ export async function applyGrants(em: EntityManager, context: Context, user: Use
     audit(em, { kind: 'user.updated', actor: user, user, summary: `The groups of ${user.displayName} gave the role ${role}`, ip })
   await syncMemberships(em, user, memberships, { ip, now: now() })
 }
+
+/** A passkey does not count here: accounts without a password must sign in through a provider from time to time. */
+const onlyIdentity = ({ PASSWORD_SIGN_IN: allowed }: Services['config']): string =>
+  `This is your only identity, and you have no password that is accepted. Link another identity first${allowed === 'all' ? ', or ask an administrator to set a password' : ''}.`
+
+/** Returns a function that returns whether the provider of an identity is still configured. */
+export async function usableIdentities(context: Context): Promise<(identity: LinkedIdentity) => boolean> {
+  const providers = await listProviders(context)
+  return ({ issuer }) => providers.some((provider) => sameIssuer(provider.issuer, issuer))
+}
+
+/** Whether two texts name the same issuer. Some providers end theirs with a slash in one place only. */
+export const sameIssuer = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
 /** Ends the sessions that an identity started, or those of one session of the provider. Returns their number. */
 export async function endSessionsOf(

@@ -50,6 +50,7 @@ builder.node(OidcProviderRef, {
       nullable: true,
       description: 'Claim with the groups of a user; null if groups are not used. For administrators.',
     }),
+    trustsSecondFactor: t.exposeBoolean('trustsSecondFactor', { ...administrators, description: `${ruleTexts.trust} For administrators.` }),
     redirectUri: t.string({
       ...administrators,
       description: 'Redirect URI to enter at the provider; for administrators.',

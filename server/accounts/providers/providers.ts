@@ -24,7 +24,7 @@ type Reader = Pick<Context, 'config' | 'em' | 'keys'>
 
 /** Reads the stored providers once for all fields of a request that need them. */
 const loadStored = batched(async (em, [all = '']) => {
-  const columns = ['name', 'label', 'issuer', 'client_id', 'client_secret', 'scopes', 'groups_claim'] as const
+  const columns = ['name', 'label', 'issuer', 'client_id', 'client_secret', 'scopes', 'groups_claim', 'trusts_second_factor'] as const
   return new Map([[all, await readRows(em, db.selectFrom('oidc_providers').select(columns))]])
 })
 
@@ -33,10 +33,12 @@ export async function listProviders({ config, em, keys }: Reader): Promise<Provi
   const configured = config.oidcProviders.map((one): Provider => ({ ...one, isFromEnvironment: true, hasUnreadableSecret: false }))
   const names = new Set(configured.map(({ name }) => name))
   const stored = ((await loadStored({ em }, 'all')) ?? []).filter(({ name }) => !names.has(name))
-  const added = stored.map(({ client_id: clientId, client_secret: sealed, groups_claim: groupsClaim, ...row }): Provider => {
+  const added = stored.map(({ name, label, issuer, scopes, client_secret: sealed, ...row }): Provider => {
     const clientSecret = sealed === null ? null : unseal(keys, sealed)
     const hasUnreadableSecret = sealed !== null && clientSecret === null
-    return { ...row, clientId, groupsClaim, clientSecret, hasUnreadableSecret, isFromEnvironment: false }
+    const { client_id: clientId, groups_claim: groupsClaim, trusts_second_factor: trustsSecondFactor } = row
+    const settings = { name, label, issuer, scopes, clientId, clientSecret, groupsClaim, trustsSecondFactor }
+    return { ...settings, hasUnreadableSecret, isFromEnvironment: false }
   })
   return [...configured, ...added].toSorted((one, other) => one.label.localeCompare(other.label, 'en') || (one.name < other.name ? -1 : 1))
 }
@@ -54,7 +56,7 @@ export async function requireProvider(reader: Reader, name: string): Promise<Pro
 
 export const unknownProvider = () => notFound('There is no sign-in provider with this name.')
 
-export type ProviderChange = Partial<Pick<OidcSettings, 'label' | 'issuer' | 'clientId' | 'clientSecret' | 'scopes' | 'groupsClaim'>>
+export type ProviderChange = Partial<Omit<OidcSettings, 'name'>>
 export type NewProvider = Pick<OidcSettings, 'name' | 'issuer' | 'clientId'> & Partial<OidcSettings>
 
 /**
@@ -67,8 +69,18 @@ export async function createProvider(context: SignedInContext, input: NewProvide
   if (!isProviderName(input.name))
     throw invalidInput('name: must have at most 32 lower-case letters, digits and single underscores.', 'name')
   if (config.oidcProviders.some(({ name }) => name === input.name)) throw nameTaken()
-  const { name, label = input.name, issuer, clientId, scopes = defaultScopes, groupsClaim = null, clientSecret } = input
-  const row = { name, label, issuer, clientId, scopes, groupsClaim, clientSecret: clientSecret ? seal(keys, clientSecret) : null }
+  const {
+    name,
+    label = name,
+    issuer,
+    clientId,
+    scopes = defaultScopes,
+    groupsClaim = null,
+    clientSecret,
+    trustsSecondFactor = false,
+  } = input
+  const sealed = clientSecret ? seal(keys, clientSecret) : null
+  const row = { name, label, issuer, clientId, scopes, groupsClaim, trustsSecondFactor, clientSecret: sealed }
   try {
     await em.fork().transactional(async (inner) => {
       // A provider of the environment that had this name may have left them.

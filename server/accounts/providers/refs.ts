@@ -18,6 +18,8 @@ export const ruleTexts = {
   role: 'Role on this server; null for none.',
   publisher: 'Id of the publisher; null for none.',
   publisherRole: 'Role in the publisher. Default: MEMBER.',
+  trust:
+    'Whether sign-ins through the provider count as having a second factor. Otherwise they do if its ID token has `mfa`, or methods of two kinds, in `amr`.',
 }
 
 /** The payload of mutations that send the browser to a provider. */

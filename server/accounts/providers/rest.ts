@@ -14,7 +14,7 @@ import { findProvider } from './providers.ts'
 import { isRateLimited, loginPath, safePath, startAttempt, withQuery } from './attempts.ts'
 
 const rules = 'groupRules { group role publisher publisherRole }'
-const provider = `name label issuer clientId hasClientSecret scopes groupsClaim isFromEnvironment redirectUri backchannelLogoutUri ${rules} lastSuccessAt lastErrorAt lastError`
+const provider = `name label issuer clientId hasClientSecret scopes groupsClaim trustsSecondFactor isFromEnvironment redirectUri backchannelLogoutUri ${rules} lastSuccessAt lastErrorAt lastError`
 const settings = 'passwordSignIn oidcSignUp oidcSignUpDomains oidcSignUpGroups oidcDefaultRole oidcMaxIdleDays'
 const identity = 'id: uuid issuer subject email createdAt lastUsedAt'
 

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { builder } from '../../platform/graphql/builder.ts'
 import { payload, wordEnum } from '../../platform/graphql/payload.ts'
-import { requireRecentProof } from '../../platform/access/guards.ts'
+import { beforeSecondFactor, requireRecentProof } from '../../platform/access/guards.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { canSeeBelongings, belongingsScope } from '../users/policy.ts'
 import { AssignableRoleEnum, UserRef } from '../users/refs.ts'
 import { inspectInvite } from '../invites/service.ts'
 import type { LinkedIdentity } from './entity.ts'
-import { loadIdentities, unlinkIdentity } from './identities.ts'
+import { loadIdentities, sameIssuer, unlinkIdentity } from './identities.ts'
 import { listProviders, requireProvider } from './providers.ts'
 import { LinkedIdentityRef, OidcProviderRef, ProviderRedirectPayload } from './refs.ts'
 import { safePath, startAttemptFor } from './attempts.ts'
@@ -112,8 +112,6 @@ builder.node(LinkedIdentityRef, {
   }),
 })
 
-const sameIssuer = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '')
-
 builder.objectField(UserRef, 'linkedIdentities', (t) =>
   t.field({
     type: [LinkedIdentityRef],
@@ -161,7 +159,8 @@ builder.mutationField('linkIdentity', (t) =>
 )
 
 builder.mutationField('confirmIdentity', (t) =>
-  t.withAuth({ $all: { session: true, signedIn: true } }).fieldWithInput({
+  t.withAuth({ session: true }).fieldWithInput({
+    ...beforeSecondFactor,
     type: ProviderRedirectPayload,
     description:
       'Starts a fresh sign-in at a provider. For the ten minutes after it, this session may perform operations that require a recent proof.',

@@ -1,4 +1,4 @@
-import { requireChosenPassword } from '../../platform/access/guards.ts'
+import { beforeSecondFactor, requireChosenPassword } from '../../platform/access/guards.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { done, payload, wordEnum } from '../../platform/graphql/payload.ts'
 import { encodeGlobalID } from '@pothos/plugin-relay'
@@ -40,9 +40,6 @@ builder.node(PasskeyRef, {
     }),
   }),
 })
-
-/** Options of fields that a session may use before it has proved a required second factor, but not before a required password change. */
-export const beforeSecondFactor = { skipTypeScopes: true, extensions: { admit: requireChosenPassword } } as const
 
 const options = { type: 'JSON', description: 'Options for the Web Authentication API, valid for five minutes.' } as const
 const OptionsPayload = payload('PasskeyOptionsPayload', 'What a browser needs to use a passkey.', { options })

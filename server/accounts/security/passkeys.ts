@@ -4,11 +4,13 @@ import type { RegistrationResponseJSON } from '@simplewebauthn/server'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
+import { maySignInWithPassword } from '../../platform/access/roles.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
 import { LinkedIdentity } from '../providers/entity.ts'
+import { usableIdentities } from '../providers/identities.ts'
 import { Session } from '../sessions/entity.ts'
-import { maySignIn } from '../sessions/sign-in.ts'
+import { lockAccount } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import {
   algorithms,
@@ -20,7 +22,7 @@ import {
   webauthn,
 } from '../factors/challenges.ts'
 import { Passkey } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
+import { requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
 const maxPasskeys = 20
@@ -67,7 +69,7 @@ export async function registerPasskey(context: SignedInContext, { name, credenti
   if (!created) throw invalidInput('credential: was not accepted. Start again.', 'credential')
   try {
     return await em.transactional(async (inner) => {
-      if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+      await lockAccount(inner, context)
       await requireProvedFactor(inner, context)
       requireFewer(await inner.count(Passkey, { user: viewer.id }))
       const passkey = inner.create(Passkey, { ...created, user: inner.getReference(User, viewer.id), name, createdAt: now() })
@@ -111,8 +113,10 @@ async function verifiedRegistration(context: SignedInContext, given: unknown) {
 }
 
 /** Renames a passkey of the caller. @throws ApiError NotFound. */
-export function renamePasskey({ em, viewer, ip }: SignedInContext, id: string, name: string): Promise<Passkey> {
+export function renamePasskey(context: SignedInContext, id: string, name: string): Promise<Passkey> {
+  const { em, viewer, ip } = context
   return em.transactional(async (inner) => {
+    await lockAccount(inner, context)
     const passkey = await findOwn(inner, viewer.id, id)
     const summary = `${viewer.displayName} renamed the passkey "${passkey.name}" to "${name}"`
     if (name !== passkey.name) audit(inner, { kind: 'passkey.renamed', actor: viewer, user: viewer, summary, ip })
@@ -126,17 +130,18 @@ export function renamePasskey({ em, viewer, ip }: SignedInContext, id: string, n
  * @throws ApiError NotFound; InsufficientPermissions without a recent proof; Conflict for the only way to sign in, or the only second factor where the
  * server requires one.
  */
-export function removePasskey(context: SignedInContext, id: string): Promise<Passkey> {
+export async function removePasskey(context: SignedInContext, id: string): Promise<Passkey> {
   requireRecentProof(context)
   const { em, viewer, ip, config } = context
+  const isUsable = await usableIdentities(context)
   return em.transactional(async (inner) => {
-    const account = await lockAccount(inner, viewer.id)
+    const account = await lockAccount(inner, context)
     const passkey = await findOwn(inner, viewer.id, id)
     const others = (await usablePasskeys(inner, viewer.id, config)).filter((other) => other.id !== id)
-    const hasPassword = account?.passwordHash != null && maySignIn(context, account)
-    if (others.length === 0 && !hasPassword && (await inner.count(LinkedIdentity, { user: viewer.id })) === 0)
-      throw conflict('This passkey is your only way to sign in. Add another one first.')
-    await requireOtherFactor(inner, context, { passkeys: others.length })
+    const hasPassword = maySignInWithPassword({ role: account.role, hasPassword: account.passwordHash != null }, config)
+    if (others.length === 0 && !hasPassword && !(await inner.find(LinkedIdentity, { user: viewer.id })).some(isUsable))
+      throw conflict('This passkey is your only way to sign in. Add another one, or link an identity, first.')
+    await requireOtherFactor(inner, context, passkey)
     inner.remove(passkey)
     const summary = `${viewer.displayName} removed the passkey "${passkey.name}"`
     audit(inner, { kind: 'passkey.removed', actor: viewer, user: viewer, summary, ip })

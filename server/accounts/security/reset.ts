@@ -8,7 +8,7 @@ import { Passkey, RecoveryCode, Totp } from '../factors/entity.ts'
 import { revokeSessions } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { isOneself } from '../users/policy.ts'
-import { editable, reloadUser } from '../users/service.ts'
+import { editable, reloadUser, requirePerson } from '../users/service.ts'
 
 /** Removes all factors of a user and ends the sessions, in the transaction of `em`. */
 export async function removeFactors(em: EntityManager, userId: string): Promise<void> {
@@ -19,8 +19,8 @@ export async function removeFactors(em: EntityManager, userId: string): Promise<
 }
 
 /**
- * Removes the second factor and the passkeys of a user who lost them, and ends the user's sessions. For administrators.
- * @throws ApiError NotFound; InsufficientPermissions for the owner, for the caller's own account, and without a recent proof.
+ * Removes the second factor and the passkeys of a user who lost them, and ends the user's sessions, but not the tokens. For administrators.
+ * @throws ApiError NotFound; Conflict for a service account; InsufficientPermissions for the owner, for the caller's own account, and without a recent proof.
  */
 export async function resetSecondFactor(context: SignedInContext, id: string) {
   const { em, viewer, ip } = context
@@ -29,6 +29,7 @@ export async function resetSecondFactor(context: SignedInContext, id: string) {
   requireRecentProof(context)
   await em.transactional(async (inner) => {
     const user = await editable(inner, id)
+    requirePerson(user)
     await removeFactors(inner, id)
     const summary = `${viewer.displayName} reset the second factor of ${user.displayName}`
     audit(inner, { kind: 'user.second_factor_reset', actor: viewer, user, summary, ip })

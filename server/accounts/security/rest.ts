@@ -86,6 +86,11 @@ export const securityRoutes = [
     answer: 'confirmTotp',
     errorStatuses: [409, 429],
   }),
+  route('POST /api/auth/totp/proof', 'mutation ($input: ProveTotpInput!) { proveTotp(input: $input) { sessionId } }', {
+    summary: 'Proves your second factor with a code of your authenticator app, or a recovery code; this session then has a second factor.',
+    answer: ok,
+    errorStatuses: [409, 429],
+  }),
   route('DELETE /api/auth/totp', 'mutation { disableTotp { user { id } } }', {
     summary: 'Removes your authenticator app and its recovery codes.',
     answer: ok,

@@ -1,14 +1,16 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import type { Context } from '../../platform/access/context.ts'
+import { beforeSecondFactor } from '../../platform/access/guards.ts'
 import { secondFactorIsDue } from '../../platform/access/policy.ts'
 import { passwordIsDue } from '../../platform/access/roles.ts'
 import { builder } from '../../platform/graphql/builder.ts'
-import { payload } from '../../platform/graphql/payload.ts'
+import { done, payload } from '../../platform/graphql/payload.ts'
 import { belongingsScope, canSeeBelongings, isOneself } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
-import { type Factors, loadFactors, passkeyStatus } from '../factors/factors.ts'
+import { type Factors, hasSecondFactor, loadFactors } from '../factors/factors.ts'
 import { resetSecondFactor } from './reset.ts'
-import { beforeSecondFactor, PasskeyRef } from './passkey-schema.ts'
-import { confirmTotp, disableTotp, regenerateRecoveryCodes, startTotp } from './totp.ts'
+import { PasskeyRef } from './passkey-schema.ts'
+import { confirmTotp, disableTotp, proveTotp, regenerateRecoveryCodes, startTotp } from './totp.ts'
 
 /** Returns who may read the factors of a user: the user, also before a required second factor was proved, and administrators. */
 const factorsScope = (user: { id: string }, _args: object, context: Context) =>
@@ -46,7 +48,7 @@ builder.objectFields(UserRef, (t) => ({
     description: `Whether the user has an authenticator app or a passkey that is accepted; ${forThemselves}`,
     resolve: async (user, _args, context) => {
       const factors = await factorsOf(context, user)
-      return factors && (factors.hasTotp || factors.passkeys.some((passkey) => passkeyStatus(passkey, context.config) === 'active'))
+      return factors && hasSecondFactor(factors, context.config)
     },
   }),
   mustProveSecondFactor: t.boolean({
@@ -93,6 +95,25 @@ builder.mutationField('confirmTotp', (t) =>
     argOptions: { description: 'The code.' },
     input: { otp: t.input.string({ required: true, description: 'The current code of the app.' }) },
     resolve: async (_root, { input }, context) => ({ recoveryCodes: await confirmTotp(context, input.otp), user: context.viewer }),
+  }),
+)
+
+builder.mutationField('proveTotp', (t) =>
+  t.withAuth({ session: true }).fieldWithInput({
+    ...beforeSecondFactor,
+    type: payload('ProveTotpPayload', 'A session whose user proved a second factor.', {
+      sessionId: { type: 'ID', description: 'Global id of the session.' },
+    }),
+    description:
+      'Proves your second factor with a code of your authenticator app, or a recovery code. The session then has a second factor. It is not a recent confirmation of who you are.',
+    typeOptions: { description: 'One of the codes.' },
+    argOptions: { description: 'One of the codes.' },
+    input: {
+      otp: t.input.string({ description: 'The current code of the app.' }),
+      recoveryCode: t.input.string({ description: 'A recovery code, in place of a code of the app.' }),
+    },
+    resolve: (_root, { input }, context) =>
+      done(proveTotp(context, input), { sessionId: encodeGlobalID('Session', context.credential.id) }),
   }),
 )
 

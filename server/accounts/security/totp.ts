@@ -2,15 +2,16 @@ import { Secret, TOTP } from 'otpauth'
 import { renderSVG } from 'uqr'
 import { conflict, invalidInput } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
+import { requireRecentProof } from '../../platform/access/guards.ts'
 import { countFailures } from '../../platform/http/limits.ts'
 import { seal, unseal } from '../../platform/http/sealed.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
-import { isConfirmed, matchingStep, periodSeconds, replaceRecoveryCodes } from '../factors/codes.ts'
+import { type Codes, findTotp, isConfirmed, matchingStep, periodSeconds, replaceRecoveryCodes, useCode } from '../factors/codes.ts'
 import { RecoveryCode, Totp } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor, requireProvedFactor } from '../factors/factors.ts'
+import { requireOtherFactor, requireProvedFactor } from '../factors/factors.ts'
 import { Session } from '../sessions/entity.ts'
+import { lockAccount } from '../sessions/service.ts'
 import { reloadUser } from '../users/service.ts'
 
 /**
@@ -22,7 +23,7 @@ export async function startTotp(context: SignedInContext): Promise<{ secret: str
   const { em, viewer, keys, now, database } = context
   const secret = new Secret({ size: 20 })
   await em.transactional(async (inner) => {
-    if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await lockAccount(inner, context)
     await requireProvedFactor(inner, context)
     if (await inner.count(Totp, { user: viewer.id, ...isConfirmed }))
       throw conflict('You already have an authenticator app. Remove it first.')
@@ -45,9 +46,9 @@ export async function confirmTotp(context: SignedInContext, otp: string): Promis
   if (!totp) throw conflict('No authenticator app is being set up. Start again.')
   const judge = async () => matchingStep(unseal(keys, totp.sealed), otp, now())
   const step = await countFailures(limits, 'wrongCode', viewer.id, judge, (matching) => matching === null)
-  if (step === null) throw wrongCode()
+  if (step === null) throw wrongCode('otp')
   return em.transactional(async (inner) => {
-    if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await lockAccount(inner, context)
     await requireProvedFactor(inner, context)
     const still = { user: viewer.id, sealed: totp.sealed, confirmedAt: null }
     if (!(await inner.nativeUpdate(Totp, still, { confirmedAt: now(), lastStep: step })))
@@ -58,15 +59,46 @@ export async function confirmTotp(context: SignedInContext, otp: string): Promis
   })
 }
 
-const wrongCode = () =>
-  invalidInput('otp: is wrong or was used already. Enter the current code of the app, and check the clock of the device.', 'otp')
+const wrongCode = (field: 'otp' | 'recoveryCode') =>
+  invalidInput(
+    `${field}: is wrong or was used already. Enter the current code of the app and check the clock of the device, or enter an unused recovery code.`,
+    field,
+  )
+
+/**
+ * Proves the second factor of the session with a code of the authenticator app or a recovery code, which is used up.
+ * @throws ApiError InvalidInput for a wrong code; Conflict without an authenticator app; RateLimitExceeded after too many wrong codes;
+ * MissingAuthentication when the session has ended in the meantime.
+ */
+export async function proveTotp(context: SignedInContext, codes: Codes): Promise<void> {
+  const { em, viewer, credential, limits, ip } = context
+  const totp = await findTotp(em, viewer.id)
+  if (!totp) throw noApp()
+  const isRight = await countFailures(
+    limits,
+    'wrongCode',
+    viewer.id,
+    () => useCode(context, totp, codes),
+    (right) => !right,
+  )
+  if (!isRight) throw wrongCode(codes.otp ? 'otp' : 'recoveryCode')
+  await em.transactional(async (inner) => {
+    await lockAccount(inner, context)
+    if (!(await inner.count(Totp, { user: viewer.id, confirmedAt: totp.confirmedAt }))) throw noApp()
+    await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { hasSecondFactor: true })
+    const summary = `${viewer.displayName} proved their second factor with ${codes.otp ? 'their authenticator app' : 'a recovery code'}`
+    audit(inner, { kind: 'totp.confirmed', actor: viewer, user: viewer, summary, ip })
+  })
+}
+
+const noApp = () => conflict('You have no authenticator app.')
 
 /** Replaces the recovery codes of the caller. @throws ApiError InsufficientPermissions without a recent proof; Conflict without an authenticator app. */
 export function regenerateRecoveryCodes(context: SignedInContext): Promise<string[]> {
   requireRecentProof(context)
   const { em, viewer, ip } = context
   return em.transactional(async (inner) => {
-    if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
+    await lockAccount(inner, context)
     if (!(await inner.count(Totp, { user: viewer.id, ...isConfirmed })))
       throw conflict('Recovery codes belong to an authenticator app. Add one first.')
     audit(inner, {
@@ -88,9 +120,9 @@ export async function disableTotp(context: SignedInContext) {
   requireRecentProof(context)
   const { em, viewer, ip } = context
   await em.transactional(async (inner) => {
-    if (!(await lockAccount(inner, viewer.id))) throw unauthenticated(context)
-    await requireOtherFactor(inner, context, { totp: false })
-    if (!(await inner.nativeDelete(Totp, { user: viewer.id, ...isConfirmed }))) throw conflict('You have no authenticator app.')
+    await lockAccount(inner, context)
+    await requireOtherFactor(inner, context, 'totp')
+    if (!(await inner.nativeDelete(Totp, { user: viewer.id, ...isConfirmed }))) throw noApp()
     await inner.nativeDelete(RecoveryCode, { user: viewer.id })
     audit(inner, {
       kind: 'totp.disabled',

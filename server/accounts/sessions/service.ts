@@ -1,3 +1,4 @@
+import { LockMode, type Loaded } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../../platform/access/context.ts'
@@ -5,10 +6,13 @@ import { notFound } from '../../errors.ts'
 import { type DirectedPage, inOrderOfTime, newestFirst, type Sort } from '../../platform/graphql/connections.ts'
 import { clearSessionCookies } from '../../platform/http/cookies.ts'
 import { sessionLifetimes } from '../../platform/access/authenticate.ts'
+import { db } from '../../platform/db/query.ts'
+import { changeRows } from '../../platform/db/statements.ts'
 import { ProviderSession, Session } from './entity.ts'
 import { unseal } from '../../platform/http/sealed.ts'
 import type { FilterQuery } from '@mikro-orm/core'
-import { editable, personId } from '../users/service.ts'
+import { User } from '../users/entity.ts'
+import { editable, personId, reloadUser } from '../users/service.ts'
 import { unauthenticated } from '../../platform/access/guards.ts'
 import { provePassword } from '../users/password.ts'
 import type { Services } from '../../services.ts'
@@ -81,6 +85,34 @@ export async function revokeOtherSessions({ em, viewer, credential, ip }: Signed
 export function revokeSessions(em: EntityManager, userId: string, except?: string): Promise<number> {
   return em.nativeDelete(Session, { user: userId, ...(except && { id: { $ne: except } }) })
 }
+
+/**
+ * Locks the caller's account, and the session or token of the request, until the end of the transaction. Changes of what signs in to an account start
+ * with it: they happen one after the other, and a session that has ended makes none.
+ * @throws ApiError MissingAuthentication when the account was disabled, or the session or token has ended, since the request was authenticated.
+ */
+export async function lockAccount(em: EntityManager, context: SignedInContext): Promise<Loaded<User, 'passwordHash'>> {
+  const account = await lockIfSignedIn(em, context)
+  if (!account) throw unauthenticated(context)
+  return account
+}
+
+/** Returns the same, or null in place of an error. */
+export async function lockIfSignedIn(
+  em: EntityManager,
+  { viewer: { id }, credential }: SignedInContext,
+): Promise<Loaded<User, 'passwordHash'> | null> {
+  // Write first: SQLite fails a write that follows a read. Sessions and tokens are locked after their user, as when an account is disabled.
+  const isActive = await em.nativeUpdate(User, { id, isActive: true }, { isActive: true })
+  const isLive = isActive > 0 && (await (credential.kind === 'session' ? lockSession(em, credential.id) : lockToken(em, credential.id)))
+  return isLive ? reloadUser(em, id) : null
+}
+
+const lockSession = async (em: EntityManager, id: string): Promise<boolean> =>
+  (await em.findOne(Session, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })) !== null
+
+const lockToken = async (em: EntityManager, id: string): Promise<boolean> =>
+  (await changeRows(em, db.updateTable('access_tokens').set({ revoked_at: null }).where('id', '=', id).where('revoked_at', 'is', null))) > 0
 
 type SessionFilter = {
   /** The owner of the sessions: an e-mail address or an id. */

@@ -12,7 +12,7 @@ import { Totp } from '../factors/entity.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
-import type { Viewer } from '../../platform/access/roles.ts'
+import { maySignInWithPassword, type Viewer } from '../../platform/access/roles.ts'
 import { failuresKey, type Origin, originOf } from './origin.ts'
 import { countSignInFailure, type NewSession, sendSession, startSession } from './start.ts'
 import { reloadUser } from '../users/service.ts'
@@ -93,7 +93,8 @@ const wrongCode = 'wrongCode'
  */
 async function begin(context: Context, user: Account | null, attempt: Attempt): Promise<NewSession | typeof wrongCode | null> {
   const { hasher, password, origin } = attempt
-  const verified = user?.isActive && maySignIn(context, user) ? (user.passwordHash ?? null) : null
+  const mayVerify = user?.isActive && maySignInWithPassword({ role: user.role, hasPassword: user.passwordHash != null }, context.config)
+  const verified = mayVerify ? (user.passwordHash ?? null) : null
   const fits = await verifyPassword(hasher, password, verified)
   if (!user || !verified || !fits) return null
   const totp = attempt.totp === undefined ? await proveSecondFactor(context, user, attempt) : attempt.totp
@@ -164,10 +165,6 @@ async function rejectSignIn(context: Context, user: Account | null): Promise<nev
       : 'The e-mail address or the password is wrong, or you are not the owner: everyone else signs in through a provider here.',
   )
 }
-
-/** Whether an account may sign in with its password. */
-export const maySignIn = ({ config }: Pick<Context, 'config'>, { role }: Pick<User, 'role'>): boolean =>
-  config.PASSWORD_SIGN_IN === 'all' || role === 'owner'
 
 /** Hashes the password with the current cost. Returns null if the hashing queue is full, since rehashing can wait for another sign-in. */
 function rehash(hasher: Hasher, password: string): Promise<string | null> {

@@ -6,6 +6,7 @@ import type { Scope } from '../../platform/access/roles.ts'
 import { newSecret, prefixOf } from '../../platform/access/token-secret.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
+import { lockAccount } from '../sessions/service.ts'
 import { AccessToken } from './entity.ts'
 import { earlier, endOfToken, needsProof } from './policy.ts'
 import type { TokenOwner } from './service.ts'
@@ -36,6 +37,7 @@ export async function rotateToken(
   const expiresAt = await newEnd(context, token, expiresInDays)
   const change = { previousHash: token.hash, previousExpiresAt, hash: sha256(secret), prefix: prefixOf(secret), expiresAt }
   await em.transactional(async (inner) => {
+    await lockAccount(inner, context)
     await owner.check?.(inner)
     // The condition fails after a rotation or revocation since the token was read.
     const changed = await inner.nativeUpdate(AccessToken, { id, hash: token.hash, revokedAt: null }, change)

@@ -1,11 +1,11 @@
-import { LockMode, type FilterQuery } from '@mikro-orm/core'
+import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { conflict } from '../../errors.ts'
-import { unauthenticated } from '../../platform/access/guards.ts'
 import { db } from '../../platform/db/query.ts'
 import { sha256 } from '../../platform/http/keys.ts'
+import { lockAccount } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import type { Scope, Viewer } from '../../platform/access/roles.ts'
 import { AccessToken } from './entity.ts'
@@ -31,7 +31,7 @@ export type TokenOwner = Pick<Viewer, 'id' | 'displayName' | 'role'> & {
 /**
  * Creates a token of the caller, or of a service account that the caller manages. Scopes are limited to the owner's role. A token created with another
  * token has at most its scopes, addresses and lifetime, and is revoked along with it. The secret is returned only here.
- * @throws ApiError as scopesOfToken, storedLimits and endOfToken do; MissingAuthentication when the creating token was revoked concurrently; Conflict
+ * @throws ApiError as scopesOfToken, storedLimits and endOfToken do; MissingAuthentication when the session or the creating token ended concurrently; Conflict
  * when the service account was.
  */
 export async function createToken(context: SignedInContext, input: TokenInput, owner: TokenOwner = context.viewer) {
@@ -43,20 +43,12 @@ export async function createToken(context: SignedInContext, input: TokenInput, o
   const issue = { owner, actor: viewer, name: input.name, scopes, limits, createdAt, expiresAt, ip }
   return em.transactional(async (inner) => {
     await owner.check?.(inner)
-    // Lock the user before the token, in the same order as the deletion of a user.
-    const locked = await inner.findOne(User, { id: owner.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
-    if (!locked && owner !== viewer) throw conflict(`${owner.displayName} was just disabled or deleted.`)
-    if (!locked) throw unauthenticated(context)
-    const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
+    await lockAccount(inner, context)
+    const isActive = owner === viewer || (await inner.nativeUpdate(User, { id: owner.id, isActive: true }, { isActive: true })) > 0
+    if (!isActive) throw conflict(`${owner.displayName} was just disabled or deleted.`)
+    const madeWith = credential.kind === 'token' ? inner.getReference(AccessToken, credential.id) : null
     return issueToken(inner, { ...issue, madeWith })
   })
-}
-
-/** Returns the token, locked against revocation until the transaction of `em` ends. */
-async function lockLive(em: EntityManager, context: SignedInContext, id: string): Promise<AccessToken> {
-  const token = await em.findOne(AccessToken, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
-  if (!token) throw unauthenticated(context)
-  return token
 }
 
 type TokenIssue = {

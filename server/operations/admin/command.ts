@@ -10,7 +10,7 @@ export type Outcome = { text: string; data: Record<string, unknown>; ok?: boolea
 /** What an admin command needs to run: the database and the settings. */
 export type Operation = {
   em: EntityManager
-  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES' | 'DOCS_BACKEND' | 'DOCS_PATH'> &
+  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES' | 'DOCS_BACKEND' | 'DOCS_PATH' | 'PASSWORD_SIGN_IN'> &
     SnapshotConfig &
     PlaceConfig &
     StoreConfig

@@ -7,7 +7,7 @@ import { audit } from '../../accounts/audit/service.ts'
 import { sharedClock } from '../../platform/db/open/servers.ts'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
 import { Invite } from '../../accounts/invites/entity.ts'
-import { type Role, roles } from '../../platform/access/roles.ts'
+import { maySignInWithPassword, type Role, roles } from '../../platform/access/roles.ts'
 import { revokeSessions } from '../../accounts/sessions/service.ts'
 import { SetupCode } from '../../accounts/setup/entity.ts'
 import { hasAccepted } from '../../accounts/users/policy.ts'
@@ -62,7 +62,7 @@ export async function createAccount({ em, config }: Operation, given: { email?: 
   const account = { email, emailKey: key, displayName: name, role, passwordHash, mustChangePassword: true, createdAt }
   await em.transactional(async (inner) => insert(inner, account)).catch(explainConcurrentChange)
   const url = `${config.SERVER_URL}/login`
-  const text = `Created an account for ${email} (${role}).\nOne-time password: ${password}\nSign in with it at ${url} and choose another.`
+  const text = `Created an account for ${email} (${role}).\nOne-time password: ${password}\nSign in with it at ${url} and choose another.${refusalHint({ email, role }, config)}`
   return { text, data: { email, role, password, url } }
 }
 
@@ -141,9 +141,15 @@ export async function resetPasswordByEmail({ em, config }: Operation, email = ''
   })
   const hint = user.isActive ? '' : `\nThe account is disabled. Enable it first: ${adminCommand} enable-user ${user.email}`
   const url = `${config.SERVER_URL}/login`
-  const text = `New password of ${user.email}: ${password}\nSign in with it at ${url} and choose another.${hint}`
+  const text = `New password of ${user.email}: ${password}\nSign in with it at ${url} and choose another.${hint}${refusalHint(user, config)}`
   return { text, data: { email: user.email, password, url, isActive: user.isActive } }
 }
+
+/** Returns advice for a password that the server does not accept. */
+const refusalHint = ({ email, role }: Pick<User, 'email' | 'role'>, config: Operation['config']): string =>
+  maySignInWithPassword({ role, hasPassword: true }, config)
+    ? ''
+    : `\nThe server accepts passwords of the owner only (PASSWORD_SIGN_IN=owner). Set PASSWORD_SIGN_IN=all and restart it, or: ${adminCommand} make-owner ${email}`
 
 /** Removes the second factor and the passkeys of an account, also the owner's, and ends its sessions. Throws NotFound. */
 export async function resetSecondFactorByEmail({ em }: Operation, email = ''): Promise<Outcome> {
@@ -154,7 +160,7 @@ export async function resetSecondFactorByEmail({ em }: Operation, email = ''): P
     const summary = byOperator(`reset the second factor of ${user.displayName}`)
     audit(inner, { kind: 'user.second_factor_reset', actor: null, user, summary })
   })
-  const text = `${user.email} has no second factor and no passkeys any more. The password is unchanged.`
+  const text = `${user.email} has no second factor and no passkeys any more. The password and the access tokens are unchanged.`
   return { text, data: { email: user.email } }
 }
 

@@ -6,7 +6,7 @@ import { db, prepared, type Tables } from '../db/query.ts'
 import type { Reads } from '../db/reads.ts'
 import { readCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
-import type { Scope, Credential, Viewer } from './roles.ts'
+import { type Scope, type Credential, maySignInWithPassword, type Viewer } from './roles.ts'
 import { limitsOf } from './token-limits.ts'
 import { isJobSecret, isSecret, parseBearerSecret } from './token-secret.ts'
 import { splitArchiveName } from '../pub/package-name.ts'
@@ -105,11 +105,11 @@ type IdleConfig = Pick<Config, 'OIDC_MAX_IDLE_DAYS' | 'PASSWORD_SIGN_IN'>
 /** Returns whether the account signs in through a provider only, and has not done so for too long: its user may have left the company. */
 export function isIdle(
   { has_password: hasPassword, role, provider_sign_in_at: signInAt }: Pick<UserRow, 'has_password' | 'provider_sign_in_at' | 'role'>,
-  { OIDC_MAX_IDLE_DAYS: days, PASSWORD_SIGN_IN: allowed }: IdleConfig,
+  config: IdleConfig,
   now: Date,
 ): boolean {
-  const hasUsablePassword = hasPassword && (allowed === 'all' || role === 'owner')
-  return signInAt !== null && !hasUsablePassword && signInAt.getTime() + days * 86_400_000 <= now.getTime()
+  if (signInAt === null || maySignInWithPassword({ role, hasPassword: Boolean(hasPassword) }, config)) return false
+  return signInAt.getTime() + config.OIDC_MAX_IDLE_DAYS * 86_400_000 <= now.getTime()
 }
 
 const paused = new WeakSet<FastifyRequest>()

@@ -39,7 +39,7 @@ export function missingAccess(context: Context, failure: AuthFailure): ApiError 
   if (passwordIsDue(context)) return newPasswordFirst()
   if (secondFactorIsDue(context)) {
     return insufficientPermissions(
-      'This server requires a second factor: prove it with a passkey, add a passkey or an authenticator app, or sign in again with the code of your app. Until then this session can do nothing else.',
+      'This server requires a second factor: prove it with a passkey or a code of your authenticator app, or add one of them. Until then this session can do nothing else.',
     )
   }
   const lacking = lackingScope(failure)
@@ -62,6 +62,9 @@ const newPasswordFirst = () => insufficientPermissions('Choose a new password fi
 export function requireChosenPassword(context: Context): void {
   if (passwordIsDue(context)) throw newPasswordFirst()
 }
+
+/** Options of fields that a session may use before it has proved a required second factor, but not before a required password change. */
+export const beforeSecondFactor = { skipTypeScopes: true, extensions: { admit: requireChosenPassword } } as const
 
 /**
  * Returns the 401 error. Only the advice in the message depends on whether a credential was missing or invalid.

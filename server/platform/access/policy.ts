@@ -10,12 +10,9 @@ export const isFreeToAct = (context: Context): boolean => context.viewer !== nul
 
 type Caller = Pick<Context, 'viewer' | 'credential' | 'config'>
 
-/**
- * Returns whether the server requires a second factor of the session's user (REQUIRE_SECOND_FACTOR). Sessions of a sign-in provider are exempt: the
- * provider decides how people prove who they are. Tokens are not affected.
- */
+/** Returns whether the server requires a second factor of the session's user (REQUIRE_SECOND_FACTOR). Tokens are not affected. */
 export function mustHaveSecondFactor({ viewer, credential, config }: Caller): boolean {
-  if (!viewer || credential?.kind !== 'session' || credential.way === 'provider') return false
+  if (!viewer || credential?.kind !== 'session') return false
   const required = config.REQUIRE_SECOND_FACTOR
   return required === 'all' || (required === 'admins' && allowedScopes(viewer.role).includes('admin'))
 }

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts'
 import type { AddressRange } from '../http/client-address.ts'
 
 /** The four roles, weakest first. Each includes the previous ones. */
@@ -120,6 +121,12 @@ export const mayChangeOwnAccount = ({ viewer, credential, scopes }: Caller): boo
   viewer?.kind === 'person' && (credential?.kind === 'session' || scopes.has('write'))
 
 type Caller = { viewer: Pick<Viewer, 'kind'> | null; credential: Credential | null; scopes: ReadonlySet<Scope> }
+
+/** Returns whether an account can sign in with its password: PASSWORD_SIGN_IN can limit that to the owner. */
+export const maySignInWithPassword = (
+  { role, hasPassword }: { role: Role; hasPassword: boolean },
+  { PASSWORD_SIGN_IN: allowed }: Pick<Config, 'PASSWORD_SIGN_IN'>,
+): boolean => hasPassword && (allowed === 'all' || role === 'owner')
 
 /** Returns whether the caller must choose a new password first. Only sessions that were started with the password are affected. */
 export const passwordIsDue = ({ viewer, credential }: { viewer: Viewer | null; credential: Credential | null }): boolean =>

@@ -12,6 +12,8 @@ export type OidcSettings = {
   clientSecret: string | null
   scopes: string
   groupsClaim: string | null
+  /** Whether its sign-ins count as having a second factor, whatever its ID tokens contain. */
+  trustsSecondFactor: boolean
 }
 
 /** Returns whether a text can be the name of a provider, as in its URL. */
@@ -65,6 +67,12 @@ const parts = {
     about: 'Claim with the groups of a user, such as `groups`. Without it, groups give no role or membership.',
   },
   LABEL: { schema: oidcTexts.label, shownDefault: 'the name', about: 'Name of the provider on the sign-in page.' },
+  TRUST_SECOND_FACTOR: {
+    schema: oneOf('true', 'false'),
+    shownDefault: '`false`',
+    about:
+      'Whether sign-ins through the provider count as having a second factor (REQUIRE_SECOND_FACTOR). Otherwise they do if its ID token has `mfa`, or methods of two kinds, in `amr`.',
+  },
 } satisfies Record<string, Part>
 
 const familyName = new RegExp(`^OIDC_([A-Z0-9]+(?:_[A-Z0-9]+)*?)_(${Object.keys(parts).join('|')})$`)
@@ -146,14 +154,15 @@ function readProvider(name: string, valueOf: (name: string) => string | undefine
   if (!isProviderName(name.toLowerCase())) problems.push(`OIDC_${name}_ISSUER: the name of the provider must have at most 32 characters`)
   if (problems.length > before) return null
   const { ISSUER: issuer = '', CLIENT_ID: clientId = '', CLIENT_SECRET, SCOPES = defaultScopes, GROUPS_CLAIM, LABEL } = values
+  const trustsSecondFactor = values.TRUST_SECOND_FACTOR === 'true'
   const key = name.toLowerCase()
   const optional = { clientSecret: CLIENT_SECRET ?? null, groupsClaim: GROUPS_CLAIM ?? null, label: LABEL ?? key }
-  return { name: key, issuer, clientId, scopes: SCOPES, ...optional }
+  return { name: key, issuer, clientId, scopes: SCOPES, trustsSecondFactor, ...optional }
 }
 
 /** Returns one line per setting of a provider, with its secret masked. */
 export const describeOidcProvider = (
-  { name, issuer, clientId, clientSecret, scopes, groupsClaim, label }: OidcSettings,
+  { name, issuer, clientId, clientSecret, scopes, groupsClaim, label, trustsSecondFactor }: OidcSettings,
   mask: string,
 ): string[] => {
   const values = {
@@ -163,6 +172,7 @@ export const describeOidcProvider = (
     SCOPES: scopes,
     GROUPS_CLAIM: groupsClaim,
     LABEL: label,
+    TRUST_SECOND_FACTOR: String(trustsSecondFactor),
   }
   return Object.entries(values).flatMap(([end, value]) => (value === null ? [] : [`OIDC_${name.toUpperCase()}_${end}=${value}`]))
 }

@@ -29,7 +29,7 @@ describe('the settings of sign-in providers', () => {
       OIDC_SERVICE_HOST: '10.0.0.1',
       OIDC_PORT: 'tcp://10.0.0.1',
     })
-    const defaults = { scopes: 'openid email profile', groupsClaim: null }
+    const defaults = { scopes: 'openid email profile', groupsClaim: null, trustsSecondFactor: false }
     expect(config.oidcProviders).toEqual([
       { ...defaults, name: 'acme', label: 'Acme', issuer: 'https://login.example.com', clientId: 'snug', clientSecret: null },
       { ...defaults, name: 'my_idp_2', label: 'my_idp_2', issuer: 'http://10.0.0.5:8080/realms/x', clientId: 'x', clientSecret: 'secret' },
