@@ -52,7 +52,7 @@ export async function fillAllTables(em: EntityManager): Promise<void> {
 
 const referenced = ({ referencedColumnNames }: EntityProperty): string => referencedColumnNames?.[0] ?? ''
 
-/** Sorts tables so that each comes after those that it refers to. */
+/** Sorts tables so that each comes after the tables that it refers to. */
 function inOrderOfReference(tables: EntityMetadata[]): EntityMetadata[] {
   const sorted = new Map<string, EntityMetadata>()
   const add = (table: EntityMetadata | undefined) => {

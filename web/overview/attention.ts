@@ -45,6 +45,7 @@ export const attentionActions: Record<AttentionKind, Action> = {
   SDK_MISSING: { label: 'Install an SDK', to: { name: 'admin-sdks' } },
   NAMES_WAITING: { label: 'Decide', to: { name: 'admin-names' } },
   TOKENS_EXPIRING: { label: 'Show tokens', to: { hash: '#expiring' } },
+  SECRETS_UNREADABLE: help('backup-and-restore', 'What to do'),
   PASSKEYS_VOID: help('passkeys', 'What to do'),
   SECOND_FACTORS_MISSING: help('passkeys', 'What to do'),
   INVITATIONS_UNANSWERED: { label: 'Show people', to: { name: 'admin-users', query: { state: 'INVITED' } } },

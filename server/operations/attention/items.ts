@@ -18,6 +18,7 @@ export const attentionKinds = {
   sdk_missing: 'No Dart SDK is installed, so versions are scored without pana and dart doc.',
   names_waiting: 'Package names wait for approval.',
   tokens_expiring: 'Access tokens with the scope ADMIN expire within 14 days.',
+  secrets_unreadable: 'Secrets for signing in cannot be decrypted with JWT_SECRET.',
   passkeys_void: 'Passkeys were created for another address of the server, so they are not accepted any more.',
   second_factors_missing: 'Administrators have no second factor, although the server requires one.',
   invitations_unanswered: 'Invited people have not accepted yet.',
@@ -44,7 +45,7 @@ export type AttentionItem = {
 }
 
 /** What the checks read. */
-export type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now' | 'state'>
+export type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'keys' | 'log' | 'now' | 'state'>
 
 /** A check: returns the items that it found. */
 export type AttentionCheck = (watched: Watched) => Promise<AttentionItem[]>

@@ -1,7 +1,16 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { wordEnum } from '../../platform/graphql/payload.ts'
 import { type AttentionItem, attentionKinds, type AttentionCheck, type Severity, type Watched } from './items.ts'
-import { checkFactors, checkInvitations, checkJobs, checkMirror, checkNames, checkSdks, checkTokens } from './registry-checks.ts'
+import {
+  checkFactors,
+  checkInvitations,
+  checkJobs,
+  checkMirror,
+  checkNames,
+  checkSdks,
+  checkSecrets,
+  checkTokens,
+} from './registry-checks.ts'
 import { findAddressItems, findArchiveItems, checkBackups, checkComponents, checkDisk, checkSettings } from './server-checks.ts'
 
 const Kind = wordEnum('AttentionKind', 'What needs the attention of an administrator.', attentionKinds)
@@ -47,6 +56,7 @@ const checks: readonly AttentionCheck[] = [
   checkTokens,
   findAddressItems,
   checkSettings,
+  checkSecrets,
   checkFactors,
   checkInvitations,
 ]

@@ -19,6 +19,7 @@ import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts
 import { SdkInstall } from '../../../analysis/sdks/entity.ts'
 import { isUsable } from '../../../analysis/sdks/ready.ts'
 import { sdkTitle } from '../../../analysis/sdks/service.ts'
+import { sealedProblem } from '../sealed.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
 import { accessRejected } from '../../../registry/mirror/health.ts'
 import { requestUpstream } from '../../../registry/mirror/upstream.ts'
@@ -72,6 +73,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
 const examineRows = async (em: EntityManager, config: Config): Promise<Check[]> => [
   ...(await examine('archives', () => checkArchives(em))),
   ...(await examine('jobs', () => checkJobs(em, config))),
+  ...(await examine('secrets', () => checkSecrets(config, em))),
   ...(await examine('passkeys', () => checkPasskeys(em, config))),
 ]
 
@@ -115,6 +117,12 @@ async function checkInstances(config: Config, em: EntityManager): Promise<Check[
   if (problems.length === 0) return [passed('instances', `Running instances: ${running}. Their settings match.`)]
   const advice = 'Use the same settings for all instances and for this command.'
   return problems.map((message) => warning('instances', message, advice))
+}
+
+/** Reports secrets that cannot be decrypted. Returns nothing without any. */
+async function checkSecrets(config: Config, em: EntityManager): Promise<Check[]> {
+  const problem = await sealedProblem(em, config, deriveKeys(config.JWT_SECRET, config.JWT_SECRET_PREVIOUS))
+  return problem ? [warning('secrets', problem.text, problem.advice)] : []
 }
 
 /** Reports passkeys that became void because SERVER_URL changed, such as on a restored server. Returns nothing without such passkeys. */
