@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createApp } from './app.ts'
 import { warnOfLostPlace } from './operations/backup/owner.ts'
+import { warnOfUnreadableSecrets } from './operations/checks/sealed.ts'
 import { type Config, ConfigError, describeChanges, describeConfig, processEnvironment, readConfig } from './platform/config/config.ts'
 import { lowFileLimit, misspeltVariables, weakSettings } from './platform/config/warnings.ts'
 import { explainFull } from './platform/db/location/missing.ts'
@@ -47,6 +48,7 @@ async function logProblems(services: Services): Promise<void> {
   await Promise.all([
     sandboxProblem(services).then((problem) => problem !== null && log.warning(problem), failed),
     warnOfLostPlace(services).catch(failed),
+    warnOfUnreadableSecrets(services).catch(failed),
   ])
 }
 

@@ -1,3 +1,4 @@
+import { resealSecrets } from './operations/checks/sealed.ts'
 import { sealEntries } from './accounts/audit/chain.ts'
 import { deleteOldEntries } from './accounts/audit/retention.ts'
 import { scheduleBackups } from './operations/backup/schedule/job.ts'
@@ -48,6 +49,7 @@ const tasks: readonly Task[] = [
   { name: 'storing daily statistics', everyMs: collectEveryMs, run: sampleDay },
   { name: 'scheduling backups', everyMs: scheduleEveryMs, run: scheduleBackups },
   { name: 'collecting sessions', everyMs: collectEveryMs, run: collectSessions },
+  { name: 'encrypting secrets again', everyMs: collectEveryMs, run: resealSecrets },
   { name: 'collecting challenges of passkeys', everyMs: collectEveryMs, run: collectChallenges },
   { name: 'collecting sign-in attempts', everyMs: collectEveryMs, run: collectAttempts },
   { name: 'collecting authorizations', everyMs: collectEveryMs, run: collectAuthorizations },

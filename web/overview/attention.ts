@@ -49,6 +49,7 @@ export const attentionActions: Record<AttentionKind, Action> = {
   PROVIDER_FAILING: { label: 'Show providers', to: { name: 'admin-sign-in' } },
   ISSUER_CLOCKS_DIFFER: help('monitoring#clocks', 'What to do'),
   ISSUER_KEYS_STALE: { label: 'Show CI systems', to: { name: 'admin-token-issuers' } },
+  SECRETS_UNREADABLE: help('backup-and-restore', 'What to do'),
   PASSKEYS_VOID: help('passkeys', 'What to do'),
   SECOND_FACTORS_MISSING: { label: 'Show people', to: { name: 'admin-sign-in', hash: '#factors' } },
   INVITATIONS_UNANSWERED: { label: 'Show people', to: { name: 'admin-users', query: { state: 'INVITED' } } },

@@ -17,8 +17,10 @@ export function usePasswordSignIn() {
     code.value = ''
     if (isSignedIn) restart()
     else if (!wanted.value && failure.value?.secondFactor) {
-      wanted.value = 'otp'
-      failure.value = undefined
+      const hasApp = failure.value.secondFactor.includes('otp')
+      wanted.value = hasApp ? 'otp' : 'recoveryCode'
+      // The message explains why the app cannot be used.
+      if (hasApp) failure.value = undefined
     } else if (!wanted.value) password.value = ''
     return isSignedIn
   }

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { Secret, TOTP } from 'otpauth'
 import type { Context } from '../../platform/access/context.ts'
 import { sha256 } from '../../platform/http/keys.ts'
-import { seal, unseal } from '../../platform/http/sealed.ts'
+import { unseal } from '../../platform/http/sealed.ts'
 import { User } from '../users/entity.ts'
 import { RecoveryCode, Totp } from './entity.ts'
 import { usablePasskeys } from './factors.ts'
@@ -20,24 +20,28 @@ export type Codes = { otp?: string | null | undefined; recoveryCode?: string | n
 export const findTotp = (em: EntityManager, userId: string): Promise<Totp | null> =>
   em.findOne(Totp, { user: userId, ...isConfirmed }, { refresh: true })
 
+/** Whether the secret of an authenticator app can be decrypted. After JWT_SECRET was replaced without JWT_SECRET_PREVIOUS, it cannot. */
+export const isReadable = ({ keys }: Context, { sealed }: Totp): boolean => unseal(keys, sealed) !== null
+
 /** Returns the ways in which a user with an authenticator app can prove the second factor of a sign-in. */
-export async function factorWays({ em, config }: Context, userId: string): Promise<string[]> {
+export async function factorWays(context: Context, userId: string): Promise<string[]> {
+  const { em, config } = context
+  const totp = await findTotp(em, userId)
   const hasCodes = (await em.count(RecoveryCode, { user: userId })) > 0
   const hasPasskeys = (await usablePasskeys(em, userId, config)).length > 0
-  return ['otp', ...(hasCodes ? ['recoveryCode'] : []), ...(hasPasskeys ? ['passkey'] : [])]
+  return [...(totp && isReadable(context, totp) ? ['otp'] : []), ...(hasCodes ? ['recoveryCode'] : []), ...(hasPasskeys ? ['passkey'] : [])]
 }
 
 /** Returns whether the code is right, and uses it up. */
 export const useCode = (context: Context, totp: Totp, { otp, recoveryCode }: Codes): Promise<boolean> =>
   otp ? useOtp(context, totp, otp) : useRecoveryCode(context.em, totp.user.id, recoveryCode ?? '')
 
-/** Accepts a code unless its time step, or a later one, was used. Encrypts the secret with the current key, so that the previous one can be removed. */
-async function useOtp({ em, keys, now }: Context, { user, sealed }: Totp, otp: string): Promise<boolean> {
-  const secret = unseal(keys, sealed)
-  const step = matchingStep(secret, otp, now())
-  if (secret === null || step === null) return false
-  const unused = { user: user.id, sealed, lastStep: { $lt: step }, ...isConfirmed }
-  return (await em.nativeUpdate(Totp, unused, { lastStep: step, sealed: seal(keys, secret) })) === 1
+/** Accepts a code unless its time step, or a later one, was used. */
+async function useOtp({ em, keys, now }: Context, { user, sealed, confirmedAt }: Totp, otp: string): Promise<boolean> {
+  const step = matchingStep(unseal(keys, sealed), otp, now())
+  if (step === null) return false
+  const unused = { user: user.id, confirmedAt, lastStep: { $lt: step } }
+  return (await em.nativeUpdate(Totp, unused, { lastStep: step })) === 1
 }
 
 /** Returns the time step of a code within the accepted window; null for a wrong code, and if the secret could not be decrypted. */

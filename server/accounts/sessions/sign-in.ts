@@ -7,7 +7,7 @@ import { sha256 } from '../../platform/http/keys.ts'
 import { countFailures, networkKeys, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
-import { type Codes, factorWays, findTotp, useCode } from '../factors/codes.ts'
+import { type Codes, factorWays, findTotp, isReadable, useCode } from '../factors/codes.ts'
 import { Totp } from '../factors/entity.ts'
 import { User } from '../users/entity.ts'
 import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
@@ -124,6 +124,9 @@ async function requireUnchanged(em: EntityManager, totp: Totp | null): Promise<v
     throw missingAuthentication('Your authenticator app was removed in the meantime. Sign in again.')
 }
 
+const lostSecret =
+  'The server cannot decrypt the secret of your authenticator app any more. Use a recovery code or a passkey, or ask an administrator to reset your second factor.'
+
 /**
  * Returns the authenticator app for which a right code was sent, which is used up; null for an account without one.
  * @throws ApiError MissingAuthentication with `secondFactor` if no code was sent.
@@ -131,6 +134,7 @@ async function requireUnchanged(em: EntityManager, totp: Totp | null): Promise<v
 async function proveSecondFactor(context: Context, { id }: Account, attempt: Attempt): Promise<Totp | null | typeof wrongCode> {
   const totp = await findTotp(context.em, id)
   if (!totp) return null
+  if (!attempt.recoveryCode && !isReadable(context, totp)) throw secondFactorRequired(lostSecret, await factorWays(context, id))
   if (!attempt.otp && !attempt.recoveryCode)
     throw secondFactorRequired('Enter the code of your authenticator app, or a recovery code.', await factorWays(context, id))
   const key = failuresKey(attempt.account, attempt.origin)

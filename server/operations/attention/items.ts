@@ -22,6 +22,7 @@ export const attentionKinds = {
   provider_failing: 'A sign-in provider does not answer, or its answers cannot be used.',
   issuer_clocks_differ: 'The clock of the server differs from that of a sign-in provider or CI system.',
   issuer_keys_stale: 'The public keys of a CI system could not be fetched.',
+  secrets_unreadable: 'Secrets for signing in cannot be decrypted with JWT_SECRET.',
   passkeys_void: 'Passkeys were created for another address of the server, so they are not accepted any more.',
   second_factors_missing: 'Administrators who can sign in with a password have no second factor.',
   invitations_unanswered: 'Invited people have not accepted yet.',

@@ -3,6 +3,7 @@ import { readRow } from '../../platform/db/statements.ts'
 import { countJobs } from '../../platform/jobs/queue.ts'
 import { isScoringOn } from '../../platform/settings/scoring.ts'
 import { healthOf } from '../../registry/mirror/health.ts'
+import { sealedProblem } from '../checks/sealed.ts'
 import { type AttentionCheck, countOf, itemsIfAny, item, plural } from './items.ts'
 
 const dayMs = 86_400_000
@@ -76,6 +77,14 @@ function latestFault(since: Date) {
     .orderBy('last_at', 'desc')
     .orderBy('id', 'desc')
     .limit(1)
+}
+
+/** Reports secrets that cannot be decrypted, such as on a server that was restored with another JWT_SECRET. */
+export const checkSecrets: AttentionCheck = async ({ config, database, keys }) => {
+  const problem = await sealedProblem(database.fork(), config, keys)
+  if (!problem) return []
+  const { count, text, advice } = problem
+  return [item({ kind: 'secrets_unreadable', severity: 'error', count, text: `${text} ${advice}` })]
 }
 
 export const checkInvitations: AttentionCheck = async (watched) => {

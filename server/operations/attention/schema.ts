@@ -1,7 +1,7 @@
 import { builder } from '../../platform/graphql/builder.ts'
 import { wordEnum } from '../../platform/graphql/payload.ts'
 import { type AttentionItem, attentionKinds, type AttentionCheck, type Severity, type Watched } from './items.ts'
-import { checkInvitations, checkJobs, checkMirror, checkNames, checkSdks } from './registry-checks.ts'
+import { checkInvitations, checkJobs, checkMirror, checkNames, checkSdks, checkSecrets } from './registry-checks.ts'
 import { checkEndlessTokens, checkFactors, checkIssuerClocks, checkIssuerKeys, checkProviders, checkTokens } from './sign-in-checks.ts'
 import { findAddressItems, findArchiveItems, checkBackups, checkComponents, checkDisk, checkSettings } from './server-checks.ts'
 
@@ -51,6 +51,7 @@ const checks: readonly AttentionCheck[] = [
   checkTokens,
   findAddressItems,
   checkSettings,
+  checkSecrets,
   checkFactors,
   checkEndlessTokens,
   checkInvitations,

@@ -64,12 +64,13 @@ export const TrustedPublisher = defineEntity({
 })
 export type TrustedPublisher = InferEntity<typeof TrustedPublisher>
 
-/** A job of a CI system whose token was verified, until the token expires. Only the SHA-256 of the token is stored. */
+/** A job of a CI system whose token was verified, until the token expires. Only a hash of the token is stored. */
 export const CiJob = defineEntity({
   name: 'CiJob',
   tableName: 'ci_jobs',
   extends: Base,
   properties: {
+    /** SHA-256 of the address of the server and the SHA-256 of the token. */
     hash: p.string().length(64).unique(),
     issuer: () => p.manyToOne(TokenIssuer).deleteRule('cascade').index(),
     displayName: p.string().length(400),

@@ -19,6 +19,7 @@ import { sandboxProblem, sandboxWarning } from '../../../platform/sandbox/run.ts
 import { SdkInstall } from '../../../analysis/sdks/entity.ts'
 import { isUsable } from '../../../analysis/sdks/ready.ts'
 import { sdkTitle } from '../../../analysis/sdks/service.ts'
+import { sealedProblem } from '../sealed.ts'
 import { NotFetched } from '../../../platform/outbound/request.ts'
 import { accessRejected } from '../../../registry/mirror/health.ts'
 import { requestUpstream } from '../../../registry/mirror/upstream.ts'
@@ -74,6 +75,7 @@ const examineRows = async (em: EntityManager, config: Config): Promise<Check[]> 
   ...(await examine('jobs', () => checkJobs(em, config))),
   ...(await examine('SDKs', () => checkSdks(config, em))),
   ...(await examine('instances', () => checkInstances(config, em))),
+  ...(await examine('secrets', () => checkSecrets(config, em))),
 ]
 
 const noSignIn: SignInFindings = { checks: [], aheadMs: {} }
@@ -125,6 +127,12 @@ async function checkInstances(config: Config, em: EntityManager): Promise<Check[
   if (problems.length === 0) return [passed('instances', `Running instances: ${running}. Their settings match.`)]
   const advice = 'Use the same settings for all instances and for this command.'
   return problems.map((message) => warning('instances', message, advice))
+}
+
+/** Reports secrets that cannot be decrypted. Returns nothing without any. */
+async function checkSecrets(config: Config, em: EntityManager): Promise<Check[]> {
+  const problem = await sealedProblem(em, config, deriveKeys(config.JWT_SECRET, config.JWT_SECRET_PREVIOUS))
+  return problem ? [warning('secrets', problem.text, problem.advice)] : []
 }
 
 /** Reports jobs that have failed permanently, with the number and the last failure per kind. Failed jobs do not affect the server itself. */
