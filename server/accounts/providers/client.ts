@@ -2,6 +2,7 @@ import { z } from 'zod'
 import * as oidc from 'openid-client'
 import type { Services } from '../../services.ts'
 import { NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
+import { isStorable, shown } from '../../platform/outbound/texts.ts'
 import type { Provider } from './providers.ts'
 
 /** Codes of failed attempts, which the sign-in page receives as `error`. */
@@ -33,7 +34,7 @@ export class AttemptFailure extends Error {
     message: string = code,
     { cause, isFromBrowser = false }: { cause?: unknown; isFromBrowser?: boolean } = {},
   ) {
-    super(message, { cause })
+    super(shown(message, 500), { cause })
     this.code = code
     this.isFaultOfProvider = faultsOfProvider.has(code) && !isFromBrowser
   }
@@ -126,13 +127,17 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
     const own = tokens.claims()
     if (!own || own.sub.length > 255)
       throw new AttemptFailure('invalid_response', 'The provider sent no ID token, or one with a subject that is too long.')
+    if (!isStorable(own)) throw unstorable()
     const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined
     const more = hasUserInfo ? await oidc.fetchUserInfo(client, tokens.access_token, own.sub) : {}
+    if (!isStorable(more)) throw unstorable()
     return { claims: { ...more, ...own }, idToken: tokens.id_token ?? '' }
   } catch (error) {
     throw explainFailure(error, 'invalid_response', isFromBrowser)
   }
 }
+
+const unstorable = () => new AttemptFailure('invalid_response', 'The claims contain U+0000 or an unpaired surrogate.')
 
 /** Returns the failure of a request or of a check. `code` is for errors that say nothing else. */
 export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response', isFromBrowser = false): AttemptFailure {
