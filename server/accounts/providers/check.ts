@@ -8,8 +8,6 @@ export type Checked = { isUsable: boolean; findings: string[] }
 export async function checkProvider(context: Context, provider: Provider): Promise<Checked> {
   try {
     const client = await openClient(context, provider)
-    const missing = missingEndpoints(client)
-    if (missing.length > 0) return { isUsable: false, findings: missing }
     const { keys } = await readKeys(client)
     if (keys.length === 0)
       return { isUsable: false, findings: ['The provider publishes no keys (jwks_uri), so its ID tokens cannot be verified.'] }
@@ -20,13 +18,6 @@ export async function checkProvider(context: Context, provider: Provider): Promi
     const what = failure.code === 'provider_unreachable' ? 'The provider does not answer' : 'The metadata of the provider cannot be used'
     return { isUsable: false, findings: [`${what}: ${failure.message}`] }
   }
-}
-
-const missingEndpoints = (client: Client): string[] => {
-  const metadata = client.serverMetadata()
-  return (['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const)
-    .filter((name) => metadata[name] === undefined)
-    .map((name) => `The metadata of the provider has no ${name}.`)
 }
 
 /** Returns what works, but probably not as intended. */
