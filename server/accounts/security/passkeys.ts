@@ -20,7 +20,7 @@ import {
   webauthn,
 } from '../factors/challenges.ts'
 import { Passkey } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
+import { lockAccount, requireOtherFactor, requireProofForPasskey, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
 const maxPasskeys = 20
@@ -31,7 +31,7 @@ const maxPasskeys = 20
  * SERVER_URL allows no passkeys, or at the maximum of passkeys.
  */
 export async function startRegistration(context: SignedInContext): Promise<object> {
-  requireRecentProof(context)
+  await requireProofForPasskey(context)
   const { em, viewer, config, credential, database } = context
   const { id: rpID } = requireRelyingParty(config)
   await requireProvedFactor(em, context)
@@ -61,7 +61,7 @@ function requireFewer(count: number): void {
  * @throws ApiError InvalidInput for a response that does not verify; Conflict for a known passkey, or at the maximum; as `startRegistration`.
  */
 export async function registerPasskey(context: SignedInContext, { name, credential: given }: { name: string; credential: unknown }) {
-  requireRecentProof(context)
+  await requireProofForPasskey(context)
   const { em, viewer, credential, ip, now } = context
   const created = await verifiedRegistration(context, given)
   if (!created) throw invalidInput('credential: was not accepted. Start again.', 'credential')
