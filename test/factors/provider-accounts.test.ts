@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
+import { Session } from '../../server/accounts/sessions/entity.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { addPasskey, signInWith } from '../support/authenticator.ts'
 import { Browser, providerEnv } from '../support/oidc.ts'
@@ -67,8 +68,8 @@ it('accepts a new sign-in instead of a proof for the first passkey of an account
   expect((await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')).extensions).toMatchObject({ proof: 'provider' })
   await addPasskey(browser.actor)
   expect((await browser.post('/api/auth/passkeys/options')).status).toBe(403)
-  const member = await app.member()
-  const session = await member.session()
-  await run(app, "update sessions set proved_at = '2020-01-01'")
+  const session = await (await app.member()).session()
+  const stale = new Date((app.clock.now?.getTime() ?? 0) - 3_600_000)
+  await app.services.database.fork().nativeUpdate(Session, {}, { provedAt: stale })
   expect((await session.post('/api/auth/passkeys/options')).status).toBe(403)
 })

@@ -1,12 +1,10 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { conflict, insufficientPermissions } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { recentMs, requireRecentProof } from '../../platform/access/guards.ts'
 import { mustHaveSecondFactor, secondFactorIsDue } from '../../platform/access/policy.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { batched } from '../../platform/db/batched.ts'
 import { db } from '../../platform/db/query.ts'
-import { Session } from '../sessions/entity.ts'
 import { User } from '../users/entity.ts'
 import { relyingParty } from './challenges.ts'
 import { Passkey, RecoveryCode, Totp } from './entity.ts'
@@ -34,19 +32,6 @@ export async function requireProvedFactor(em: EntityManager, context: SignedInCo
   if (hasPasskeys) throw insufficientPermissions('You have a passkey. Prove it first: until then this session can add no second factor.')
   if ((await em.count(Totp, { user: viewer.id, confirmedAt: { $ne: null } })) > 0)
     throw insufficientPermissions('You have an authenticator app. Sign in again with its code to add another second factor.')
-}
-
-/**
- * Requires a recent proof for adding a passkey. For the first factor of an account without a password, a sign-in of the last ten minutes is enough:
- * some providers never report when a user signed in (auth_time), so that the account could otherwise prove nothing, ever.
- */
-export async function requireProofForPasskey(context: SignedInContext): Promise<void> {
-  const { em, viewer, credential, now } = context
-  const isFirst =
-    viewer.hasPassword === false && (await em.count(Passkey, { user: viewer.id })) + (await em.count(Totp, { user: viewer.id })) === 0
-  const isNew = { id: credential.id, createdAt: { $gt: new Date(now().getTime() - recentMs) } }
-  if (isFirst && credential.kind === 'session' && (await em.count(Session, isNew)) > 0) return
-  requireRecentProof(context)
 }
 
 type Left = { passkeys?: number; totp?: false }

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { RegistrationResponseJSON } from '@simplewebauthn/server'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
+import { recentMs, requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
 import { LinkedIdentity } from '../providers/entity.ts'
@@ -19,8 +19,8 @@ import {
   requireRelyingParty,
   webauthn,
 } from '../factors/challenges.ts'
-import { Passkey } from '../factors/entity.ts'
-import { lockAccount, requireOtherFactor, requireProofForPasskey, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
+import { Passkey, Totp } from '../factors/entity.ts'
+import { lockAccount, requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
 const maxPasskeys = 20
@@ -50,6 +50,19 @@ export async function startRegistration(context: SignedInContext): Promise<objec
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     excludeCredentials: passkeys.filter(({ rpId }) => rpId === rpID).map(({ credentialId }) => ({ id: credentialId })),
   })
+}
+
+/**
+ * Requires a recent proof for adding a passkey. For the first factor of an account without a password, a sign-in of the last ten minutes is enough:
+ * some providers never report when a user signed in (auth_time), so that the account could otherwise prove nothing, ever.
+ */
+async function requireProofForPasskey(context: SignedInContext): Promise<void> {
+  const { em, viewer, credential, now } = context
+  const isFirst =
+    viewer.hasPassword === false && (await em.count(Passkey, { user: viewer.id })) + (await em.count(Totp, { user: viewer.id })) === 0
+  const isNew = { id: credential.id, createdAt: { $gt: new Date(now().getTime() - recentMs) } }
+  if (isFirst && credential.kind === 'session' && (await em.count(Session, isNew)) > 0) return
+  requireRecentProof(context)
 }
 
 function requireFewer(count: number): void {
