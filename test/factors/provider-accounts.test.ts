@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
+import { Session } from '../../server/accounts/sessions/entity.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { addPasskey, prove, signInWith } from '../support/authenticator.ts'
 import { Browser, providerEnv } from '../support/oidc.ts'
@@ -144,4 +145,23 @@ it('does not count an identity of a provider that is no longer configured', asyn
     status: 409,
     body: { error: { message: expect.stringContaining('Add another') } },
   })
+})
+
+it('accepts a new sign-in instead of a proof for the first passkey of an account without a password only', async () => {
+  await using stub = await StubIssuer.start()
+  await using app = await server(stub)
+  const later = (minutes: number) => (app.clock.now = new Date((app.clock.now?.getTime() ?? 0) + minutes * 60_000))
+  const late = new Browser(app)
+  await late.signIn(stub, profile)
+  later(11)
+  expect((await late.post('/api/auth/passkeys/options')).status).toBe(403)
+  const browser = new Browser(app)
+  await browser.signIn(stub, profile)
+  expect((await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')).extensions).toMatchObject({ proof: 'provider' })
+  await addPasskey(browser.actor)
+  expect((await browser.post('/api/auth/passkeys/options')).status).toBe(403)
+  const session = await (await app.member()).session()
+  const stale = new Date((app.clock.now?.getTime() ?? 0) - 3_600_000)
+  await app.services.database.fork().nativeUpdate(Session, {}, { provedAt: stale })
+  expect((await session.post('/api/auth/passkeys/options')).status).toBe(403)
 })

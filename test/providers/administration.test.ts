@@ -192,6 +192,14 @@ describe('the test of a provider', () => {
     ['answers with an error', (stub) => (stub.behaviour.status = 503), /cannot be used/],
     ['has another issuer', (stub) => (stub.behaviour.metadata = { issuer: 'https://evil.example' }), /cannot be used/],
     ['has no token endpoint', (stub) => (stub.behaviour.metadata = { token_endpoint: undefined }), /no token_endpoint/],
+    ['has no authorization endpoint', (stub) => (stub.behaviour.metadata = { authorization_endpoint: undefined }), /no authorization_end/],
+    [
+      'has a script',
+      (stub) => (stub.behaviour.metadata = { authorization_endpoint: 'javascript:alert(1)' }),
+      /authorization_endpoint that/,
+    ],
+    ['has a file', (stub) => (stub.behaviour.metadata = { token_endpoint: 'file:///etc/passwd' }), /token_endpoint that is not a URL/],
+    ['has a number', (stub) => (stub.behaviour.metadata = { token_endpoint: 5 }), /token_endpoint that is not a URL/],
     ['has no keys', (stub) => (stub.keys = []), /publishes no keys/],
   ])('reports that the provider %s', async (_what, change, message) => {
     await using stub = await StubIssuer.start()
@@ -199,6 +207,24 @@ describe('the test of a provider', () => {
     change(stub)
     const answer = await (await app.admin()).post('/api/admin/oidc-providers/acme/test')
     expect(answer.body).toMatchObject({ isUsable: false, findings: [expect.stringMatching(message)] })
+  })
+
+  it.each([
+    { end_session_endpoint: 'javascript:alert(1)' },
+    { end_session_endpoint: 5 },
+    { scopes_supported: 5 },
+    { claims_supported: 'x' },
+    { token_endpoint_auth_methods_supported: 5 },
+  ])('ignores %j of a provider', async (metadata) => {
+    await using stub = await StubIssuer.start()
+    await using app = await testApp({ env: { ...providerEnv(stub), ...signUp } })
+    stub.behaviour.metadata = metadata
+    const browser = new Browser(app)
+    expect(await browser.signIn(stub, alice)).toBe('/')
+    const { logout } = (await browser.actor.graphql('mutation { logout { endSessionUrl } }')).body.data
+    expect(String(logout.endSessionUrl)).not.toContain('javascript')
+    const answer = await (await app.admin()).post('/api/admin/oidc-providers/acme/test')
+    expect(answer.body).toMatchObject({ isUsable: true })
   })
 })
 

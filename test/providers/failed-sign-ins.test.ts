@@ -69,6 +69,9 @@ describe('the state of a provider', () => {
     stub.behaviour.tokenError = 'invalid_client'
     expect(await new Browser(app).signIn(stub, alice)).toBe('/login?error=provider_failed&provider=acme')
     expect((await stateOf(app)).lastError).toBe('The provider answered invalid_client: Rejected.')
+    stub.behaviour.tokenError = 'odd\0\ud800\n'.padEnd(600, 'x')
+    expect(await new Browser(app).signIn(stub, alice)).toBe('/login?error=provider_failed&provider=acme')
+    expect((await stateOf(app)).lastError).toMatch(/^The provider answered odd \ufffd x{100,}$/)
   })
 
   it.each([
@@ -99,6 +102,9 @@ describe('the state of a provider', () => {
         .status
     expect(await send('forged')).toBe(400)
     expect(await send(await stub.sign({ iss: 'https://evil.example' }))).toBe(400)
+    const now = Math.floor(Date.now() / 1000)
+    const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    expect(await send(await stub.sign({ iss: stub.issuer, aud: 'snug', iat: now, exp: now + 60, jti: '1', events, sub: 'a\0' }))).toBe(400)
     expect(await stateOf(app)).toMatchObject({ lastError: null, lastErrorAt: null })
     expect(app.lines.join('\n')).toContain('Back-channel logout of the sign-in provider acme: The logout token is not valid')
     stub.behaviour.metadata = { jwks_uri: undefined }

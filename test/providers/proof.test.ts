@@ -30,7 +30,9 @@ describe('a recent proof through a provider', () => {
     const failed = (error: string) => `/me?error=${error}&provider=acme`
     // The provider's session, without asking the user again; without the time of the sign-in; and another person.
     expect(await browser.finish(stub, at, { ...alice, auth_time: seconds() - 3600 })).toBe(failed('invalid_response'))
-    expect(await browser.finish(stub, await round(), alice)).toBe(failed('invalid_response'))
+    expect(await browser.finish(stub, await round(), alice)).toBe(failed('no_auth_time'))
+    const [{ lastError }] = (await (await app.admin()).get('/api/admin/oidc-providers')).body.oidcProviders
+    expect(lastError).toBeNull()
     expect(await browser.finish(stub, await round(), { ...alice, sub: 'bob', auth_time: seconds() })).toBe(failed('wrong_identity'))
     expect((await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')).extensions).toMatchObject({ proof: 'provider' })
     expect(await browser.finish(stub, await round(), { ...alice, auth_time: seconds() })).toBe('/me')

@@ -53,6 +53,11 @@ describe('an ID token', () => {
     ['without a nonce', ({ nonce: _nonce, ...claims }, stub) => stub.sign(claims)],
     ['without a subject', ({ sub: _sub, ...claims }, stub) => stub.sign(claims)],
     ['with a subject that is too long', (claims, stub) => stub.sign({ ...claims, sub: 'x'.repeat(256) })],
+    ['with U+0000 in the subject', (claims, stub) => stub.sign({ ...claims, sub: 'a\0b' })],
+    ['with an unpaired surrogate in the subject', (claims, stub) => stub.sign({ ...claims, sub: '\ud800' })],
+    ['with U+0000 in the session', (claims, stub) => stub.sign({ ...claims, sid: '\0' })],
+    ['with U+0000 in the e-mail address', (claims, stub) => stub.sign({ ...claims, email: 'a\0@acme.example' })],
+    ['with U+0000 in a group', (claims, stub) => stub.sign({ ...claims, groups: [1, null, 'a\0'] })],
     ['that is not a JWT', () => 'not.a.token'],
   ])('%s is refused', async (_what, forge) => {
     const { stub, app } = await server()
@@ -189,6 +194,9 @@ describe('the page to return to', () => {
     '/\\evil.example',
     '\\\\evil.example',
     '/\t/evil.example',
+    '/.//evil.example',
+    '/..//evil.example',
+    '/./\\evil.example',
     'javascript:alert(1)',
     '/%0d%0aset-cookie: x',
     'packages',

@@ -15,6 +15,8 @@ const messages: Record<string, (provider: string) => string> = {
     `No account of this server is linked to your identity at ${provider}. Sign in another way and link it in your security settings, or ask an administrator for an invitation.`,
   already_linked: (provider) => `This identity at ${provider} is already linked. Sign in to ${provider} with another identity.`,
   account_disabled: () => 'Your account is disabled. Ask an administrator.',
+  no_auth_time: (provider) =>
+    `${provider} does not report when you signed in, so this proves nothing. Sign in again and add a passkey within ten minutes, or use the one you have.`,
   wrong_identity: (provider) =>
     `You signed in to ${provider} with another identity than your account is linked to. Sign in there with the linked one.`,
   session_ended: () => 'Your session ended in the meantime. Sign in, then try again.',

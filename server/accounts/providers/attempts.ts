@@ -125,7 +125,9 @@ export async function takeAttempt(context: Context, name: string, state: unknown
 export function safePath(text: unknown, fallback: string): string {
   // Visible ASCII without backslashes, which browsers treat as slashes.
   if (typeof text !== 'string' || text.length > 1024 || !/^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(text)) return fallback
-  return URL.parse(text, 'http://server.invalid')?.host === 'server.invalid' ? text : fallback
+  const url = URL.parse(text, 'http://server.invalid')
+  // Dot segments can hide a second slash.
+  return url?.host === 'server.invalid' && !url.pathname.startsWith('//') ? text : fallback
 }
 
 /** Returns the path of the sign-in page, which leads to another page after the sign-in. */

@@ -11,7 +11,7 @@ import { User } from '../users/entity.ts'
 import { type Answer, type Client, exchange, openClient, AttemptFailure } from './client.ts'
 import { LinkedIdentity, OidcAttempt } from './entity.ts'
 import { type Groups, mapGroups, type Mapping, readGroupRules, readGroups, writeGrants } from './groups.ts'
-import { acceptWithIdentity, applyGrants, findLinked, linkIdentity, type Person, signUpWithIdentity } from './identities.ts'
+import { acceptWithIdentity, applyGrants, emailOf, findLinked, linkIdentity, type Person, signUpWithIdentity } from './identities.ts'
 import { findProvider, type Provider, recordOutcome } from './providers.ts'
 import { type Attempt, takeAttempt, loginPath, withQuery } from './attempts.ts'
 
@@ -129,8 +129,7 @@ async function signIn(
     columns: { provedAt: provedAtOf(claims, now()) },
     summary: `${user.displayName} signed in through ${provider.label}`,
     also: async (inner, started) => {
-      const email = typeof claims.email === 'string' ? claims.email.slice(0, 254) : null
-      const used = { lastUsedAt: now(), email, ...(mapping && writeGrants(provider.name, mapping)) }
+      const used = { lastUsedAt: now(), email: emailOf(person), ...(mapping && writeGrants(provider.name, mapping)) }
       if ((await inner.nativeUpdate(LinkedIdentity, { id: linked.id, user: user.id }, used)) === 0) throw new AttemptFailure('not_linked')
       const { issuer, subject } = person
       const sid = typeof claims.sid === 'string' ? claims.sid.slice(0, 255) : null
@@ -159,7 +158,7 @@ function hasSecondFactor({ trustsSecondFactor }: Provider, { amr }: Answer['clai
 
 /** Returns when the person last proved who they are at the provider. A sign-in without that time may be silent, and proves nothing. */
 const provedAtOf = ({ auth_time: seconds }: Answer['claims'], now: Date): Date =>
-  new Date(typeof seconds === 'number' ? Math.min(seconds * 1000, now.getTime()) : 0)
+  new Date(typeof seconds === 'number' ? Math.max(0, Math.min(seconds * 1000, now.getTime())) : 0)
 
 /** Returns the URL that signs out at the provider; null where it has none. Long ID tokens are left out. */
 function buildEndSessionUrl(client: Client, idToken: string, serverUrl: string): string | null {

@@ -17,8 +17,6 @@ type Examined = { failure: string | null; findings: string[]; error?: AttemptFai
 export async function examineProvider(services: Parameters<typeof openClient>[0], provider: Provider): Promise<Examined> {
   try {
     const client = await openClient(services, provider)
-    const missing = missingEndpoints(client)
-    if (missing.length > 0) return { failure: missing.join(' '), findings: [] }
     const { keys } = await readKeys(client)
     if (keys.length === 0)
       return { failure: 'The provider publishes no keys (jwks_uri), so its ID tokens cannot be verified.', findings: [] }
@@ -28,13 +26,6 @@ export async function examineProvider(services: Parameters<typeof openClient>[0]
     const what = failure.code === 'provider_unreachable' ? 'The provider does not answer' : 'The metadata of the provider cannot be used'
     return { failure: `${what}: ${failure.message}`, findings: [], error: failure }
   }
-}
-
-const missingEndpoints = (client: Client): string[] => {
-  const metadata = client.serverMetadata()
-  return (['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const)
-    .filter((name) => metadata[name] === undefined)
-    .map((name) => `The metadata of the provider has no ${name}.`)
 }
 
 /** Returns what works, but probably not as intended. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import * as oidc from 'openid-client'
 import type { Services } from '../../services.ts'
 import { compareClock, NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
+import { isStorable, shown } from '../../platform/outbound/texts.ts'
 import type { Provider } from './providers.ts'
 
 /** Codes of failed attempts, which the sign-in page receives as `error`. */
@@ -11,6 +12,7 @@ export type AttemptError =
   | 'provider_failed'
   | 'access_denied'
   | 'invalid_response'
+  | 'no_auth_time'
   | 'expired'
   | 'not_linked'
   | 'already_linked'
@@ -33,7 +35,7 @@ export class AttemptFailure extends Error {
     message: string = code,
     { cause, isFromBrowser = false }: { cause?: unknown; isFromBrowser?: boolean } = {},
   ) {
-    super(message, { cause })
+    super(shown(message, 500), { cause })
     this.code = code
     this.isFaultOfProvider = faultsOfProvider.has(code) && !isFromBrowser
   }
@@ -58,10 +60,34 @@ export async function openClient(services: Network, provider: Provider): Promise
   const options = { execute: adjust, timeout: timeoutSeconds, [oidc.customFetch]: fetchThrough(services, url, isFromEnvironment) }
   const secret = clientSecret === null ? {} : { client_secret: clientSecret }
   try {
-    return await oidc.discovery(url, clientId, secret, clientSecret === null ? oidc.None() : authenticateBy(clientSecret), options)
+    const authentication = clientSecret === null ? oidc.None() : authenticateBy(clientSecret)
+    const found = await oidc.discovery(url, clientId, secret, authentication, options)
+    const client = new oidc.Configuration(checkMetadata(found.serverMetadata(), url), clientId, secret, authentication)
+    for (const apply of adjust) apply(client)
+    client.timeout = timeoutSeconds
+    client[oidc.customFetch] = options[oidc.customFetch]
+    return client
   } catch (error) {
     throw explainFailure(error, 'provider_failed')
   }
+}
+
+/**
+ * Checks the metadata of a provider. Unusable members that a sign-in does not need are left out.
+ * @throws AttemptFailure
+ */
+function checkMetadata(metadata: oidc.ServerMetadata, { protocol }: URL): oidc.ServerMetadata {
+  const endpoint = z.string().refine((text) => ['https:', protocol].includes(URL.parse(text)?.protocol ?? ''))
+  const texts = z.array(z.string()).optional().catch(undefined)
+  const unneeded = { end_session_endpoint: endpoint.optional().catch(undefined), scopes_supported: texts, claims_supported: texts }
+  const methods = { code_challenge_methods_supported: texts, token_endpoint_auth_methods_supported: texts }
+  const needed = { authorization_endpoint: endpoint, token_endpoint: endpoint, jwks_uri: endpoint, userinfo_endpoint: endpoint.optional() }
+  const parsed = z.looseObject({ ...needed, ...unneeded, ...methods }).safeParse(metadata)
+  if (parsed.success) return parsed.data as oidc.ServerMetadata
+  const name = String(parsed.error.issues[0]?.path[0])
+  const problem =
+    metadata[name] === undefined ? `has no ${name}` : `has a ${name} that is not a URL with ${protocol === 'http:' ? 'http or ' : ''}https`
+  throw new AttemptFailure('provider_failed', `The metadata of the provider ${problem}.`)
 }
 
 /** Sends the secret by a method that the provider supports; by default, in the header (OpenID Connect Discovery, section 3). */
@@ -123,18 +149,32 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
       expectedState: state,
       pkceCodeVerifier: verifier,
       idTokenExpected: true,
-      ...(maxAge !== null && { maxAge }),
     })
     const own = tokens.claims()
     if (!own || own.sub.length > 255)
       throw new AttemptFailure('invalid_response', 'The provider sent no ID token, or one with a subject that is too long.')
+    if (maxAge !== null) requireFresh(own.auth_time, maxAge)
+    if (!isStorable(own)) throw unstorable()
     const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined
     const more = hasUserInfo ? await oidc.fetchUserInfo(client, tokens.access_token, own.sub) : {}
+    if (!isStorable(more)) throw unstorable()
     return { claims: { ...more, ...own }, idToken: tokens.id_token ?? '' }
   } catch (error) {
     throw explainFailure(error, 'invalid_response', isFromBrowser)
   }
 }
+
+/** Requires a sign-in at the provider in the last `maxAge` seconds. Providers that never report its time are not at fault for others. */
+function requireFresh(signedInAt: unknown, maxAge: number): void {
+  if (signedInAt === undefined)
+    throw new AttemptFailure('no_auth_time', 'The ID token has no claim auth_time, so it does not prove a fresh sign-in.')
+  if (typeof signedInAt !== 'number' || signedInAt + maxAge < Date.now() / 1000)
+    throw new AttemptFailure('invalid_response', 'The claim auth_time of the ID token is not the time of a fresh sign-in.', {
+      isFromBrowser: true,
+    })
+}
+
+const unstorable = () => new AttemptFailure('invalid_response', 'The claims contain U+0000 or an unpaired surrogate.')
 
 /** Returns the failure of a request or of a check. `code` is for errors that say nothing else. */
 export function explainFailure(error: unknown, code: 'provider_failed' | 'invalid_response', isFromBrowser = false): AttemptFailure {

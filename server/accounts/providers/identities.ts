@@ -21,7 +21,7 @@ import { listProviders, type Provider } from './providers.ts'
 /** A person at a provider, as the verified claims describe them. */
 export type Person = { issuer: string; subject: string; claims: Claims }
 
-const emailOf = ({ claims }: Person): string | null => {
+export const emailOf = ({ claims }: Person): string | null => {
   const parsed = emailSchema.safeParse(claims.email)
   return parsed.success ? parsed.data : null
 }

@@ -2,6 +2,7 @@ import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { Context } from '../../platform/access/context.ts'
 import { loadJose, publicKeyAlgorithms, sha256 } from '../../platform/http/keys.ts'
+import { isStorable } from '../../platform/outbound/texts.ts'
 import { audit } from '../audit/service.ts'
 import { openClient, readKeys } from './client.ts'
 import { UsedLogoutToken } from './entity.ts'
@@ -79,6 +80,7 @@ async function verify(token: string, keySet: JSONWebKeySet, issuer: string, audi
 function requireLogout({ events, nonce, jti, sub, sid }: JWTPayload & { events?: unknown; sid?: unknown; nonce?: unknown }) {
   const isLogout = typeof events === 'object' && events !== null && event in events
   if (!isLogout || nonce !== undefined) throw new LogoutRejected('The token is not a logout token.')
+  if (!isStorable({ jti, sub, sid })) throw new LogoutRejected('The logout token contains U+0000 or an unpaired surrogate.')
   if (typeof jti !== 'string' || jti === '') throw new LogoutRejected('The logout token has no jti.')
   const which = { ...(typeof sub === 'string' && { subject: sub }), ...(typeof sid === 'string' && { sid }) }
   if (Object.keys(which).length === 0) throw new LogoutRejected('The logout token names neither sub nor sid.')

@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { RegistrationResponseJSON } from '@simplewebauthn/server'
 import { conflict, invalidInput, notFound } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
-import { requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
+import { recentMs, requireRecentProof, unauthenticated } from '../../platform/access/guards.ts'
 import { maySignInWithPassword } from '../../platform/access/roles.ts'
 import { readIdentity } from '../../platform/settings/identity.ts'
 import { audit } from '../audit/service.ts'
@@ -21,7 +21,7 @@ import {
   requireRelyingParty,
   webauthn,
 } from '../factors/challenges.ts'
-import { Passkey } from '../factors/entity.ts'
+import { Passkey, Totp } from '../factors/entity.ts'
 import { requireOtherFactor, requireProvedFactor, usablePasskeys } from '../factors/factors.ts'
 import { acceptAssertion } from './assertion.ts'
 
@@ -33,7 +33,7 @@ const maxPasskeys = 20
  * SERVER_URL allows no passkeys, or at the maximum of passkeys.
  */
 export async function startRegistration(context: SignedInContext): Promise<object> {
-  requireRecentProof(context)
+  await requireProofForPasskey(context)
   const { em, viewer, config, credential, database } = context
   const { id: rpID } = requireRelyingParty(config)
   await requireProvedFactor(em, context)
@@ -54,6 +54,19 @@ export async function startRegistration(context: SignedInContext): Promise<objec
   })
 }
 
+/**
+ * Requires a recent proof for adding a passkey. For the first factor of an account without a password, a sign-in of the last ten minutes is enough:
+ * some providers never report when a user signed in (auth_time), so that the account could otherwise prove nothing, ever.
+ */
+async function requireProofForPasskey(context: SignedInContext): Promise<void> {
+  const { em, viewer, credential, now } = context
+  const isFirst =
+    viewer.hasPassword === false && (await em.count(Passkey, { user: viewer.id })) + (await em.count(Totp, { user: viewer.id })) === 0
+  const isNew = { id: credential.id, createdAt: { $gt: new Date(now().getTime() - recentMs) } }
+  if (isFirst && credential.kind === 'session' && (await em.count(Session, isNew)) > 0) return
+  requireRecentProof(context)
+}
+
 function requireFewer(count: number): void {
   if (count >= maxPasskeys) throw conflict(`You have ${count} passkeys, which is the maximum. Remove one first.`)
 }
@@ -63,7 +76,7 @@ function requireFewer(count: number): void {
  * @throws ApiError InvalidInput for a response that does not verify; Conflict for a known passkey, or at the maximum; as `startRegistration`.
  */
 export async function registerPasskey(context: SignedInContext, { name, credential: given }: { name: string; credential: unknown }) {
-  requireRecentProof(context)
+  await requireProofForPasskey(context)
   const { em, viewer, credential, ip, now } = context
   const created = await verifiedRegistration(context, given)
   if (!created) throw invalidInput('credential: was not accepted. Start again.', 'credential')

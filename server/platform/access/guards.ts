@@ -108,7 +108,7 @@ function lackingScope(failure: AuthFailure): string | null {
 }
 
 /** How long a password confirmation is valid for sensitive operations, which an unlocked browser alone should not allow. */
-const recentMs = 10 * 60_000
+export const recentMs = 10 * 60_000
 
 /**
  * Requires that the user of the session proved who they are in the last ten minutes. Tokens are limited by their scopes instead.

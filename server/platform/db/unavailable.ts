@@ -64,7 +64,15 @@ export async function retryWhileOutOfConnections<Value>(work: () => Promise<Valu
   }
 }
 
-type DriverError = { code?: unknown; syscall?: unknown; message?: unknown; cause?: unknown; originalError?: unknown; errors?: unknown }
+type DriverError = {
+  code?: unknown
+  routine?: unknown
+  syscall?: unknown
+  message?: unknown
+  cause?: unknown
+  originalError?: unknown
+  errors?: unknown
+}
 type Kind = 'away' | 'busy' | 'full' | 'moving' | 'moved' | 'damaged' | 'files' | 'space' | 'disk'
 
 const answers: Record<Kind, () => ApiError> = {
@@ -96,7 +104,9 @@ const answers: Record<Kind, () => ApiError> = {
 const readOnlyTransaction = '25006'
 const rejections = new Set([readOnlyTransaction, '53200', '53300', '53400', '57014'])
 
-function kindOf({ code, syscall, message }: DriverError): Kind | null {
+function kindOf({ code, routine, syscall, message }: DriverError): Kind | null {
+  // PostgreSQL could not read a message: a statement contains U+0000. The code is also that of a lost connection.
+  if (code === '08P01' && /^pq_getmsg/.test(String(routine))) return null
   if (typeof code === 'string') {
     const kind = Object.entries(codes).find(([, pattern]) => pattern.test(code))?.[0]
     if (kind) return kind as Kind

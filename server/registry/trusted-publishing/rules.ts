@@ -1,7 +1,7 @@
 import { matchesPattern } from '../../platform/pub/package-name.ts'
 import type { IssuerPreset } from './entity.ts'
 import { type Claims, claimText, describeJob, type JobFacts, presetClaims } from './presets.ts'
-import { shown } from './verify.ts'
+import { shown } from '../../platform/outbound/texts.ts'
 
 /** A rule as it is compared with a job. */
 export type Rule = {

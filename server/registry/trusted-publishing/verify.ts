@@ -2,6 +2,7 @@ import type { JSONWebKeySet } from 'jose'
 import { missingAuthentication, serviceUnavailable } from '../../errors.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { loadJose, publicKeyAlgorithms } from '../../platform/http/keys.ts'
+import { shown } from '../../platform/outbound/texts.ts'
 import type { Services } from '../../services.ts'
 import type { IssuerPreset } from './entity.ts'
 import { areDue, areExpired, renewKeys } from './keys.ts'
@@ -89,9 +90,6 @@ const issuerOf = prepared((url: string) =>
     .select(['id', 'name', 'url', 'preset', 'key_set', 'keys_fetched_at', 'keys_tried_at'])
     .where('url', '=', url),
 )
-
-/** Returns a value of a token for a message: one line of limited length. */
-export const shown = (text: string): string => text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 200)
 
 /** Returns a member of the header or the claims of a token before its signature is checked; null if it is not a text. */
 function readUnverified(token: string, part: 'header' | 'claims', member: string): string | null {

@@ -37,6 +37,7 @@ it.each([
     Object.assign(new Error('It failed.'), { cause: coded('EIO', { syscall: 'read' }) }),
     /storage of this server/,
   ],
+  ['a broken connection', coded('08P01', { message: 'server conn crashed?' }), /not available/],
 ])('returns 503 for %s', (_name, error, message) => {
   const failure = unavailable(error)
   expect(failure).toMatchObject({ code: 'ServiceUnavailable', status: 503, message: expect.stringMatching(message) })
@@ -49,6 +50,7 @@ it.each([
   ['a disconnected client', coded('ECONNRESET')],
   ['a missing file', coded('ENOENT', { syscall: 'open' })],
   ['a programming error', new TypeError('Cannot read properties of undefined')],
+  ['U+0000 in a statement', coded('08P01', { routine: 'pq_getmsgend' })],
   ['no error at all', undefined],
 ])('does not return 503 for %s', (_name, error) => {
   expect(unavailable(error)).toBeNull()
