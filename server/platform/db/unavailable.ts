@@ -106,7 +106,7 @@ const rejections = new Set([readOnlyTransaction, '53200', '53300', '53400', '570
 
 function kindOf({ code, routine, syscall, message }: DriverError): Kind | null {
   // PostgreSQL could not read a message: a statement contains U+0000. The code is also that of a lost connection.
-  if (code === '08P01' && /^pq_getmsg/.test(String(routine))) return null
+  if (code === '08P01' && String(routine).startsWith('pq_getmsg')) return null
   if (typeof code === 'string') {
     const kind = Object.entries(codes).find(([, pattern]) => pattern.test(code))?.[0]
     if (kind) return kind as Kind
