@@ -67,12 +67,12 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
 }
 
 /** Rejects a user who must sign in through the provider first: a session would be paused from its start. */
-async function rejectIdle(context: Context, { id, role, providerSignInAt }: User): Promise<void> {
+async function rejectIdle(context: Context, { id, kind, role, providerSignInAt, lastLoginAt, createdAt }: User): Promise<void> {
   const { em, config, now } = context
   if (!providerSignInAt) return
   const account = await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
-  const hasPassword = account.passwordHash != null
-  if (!isIdle({ role, has_password: hasPassword, provider_sign_in_at: providerSignInAt }, config, now())) return
+  const signIns = { provider_sign_in_at: providerSignInAt, last_login_at: lastLoginAt, user_created_at: createdAt }
+  if (!isIdle({ kind, role, has_password: account.passwordHash != null, ...signIns }, config, now())) return
   countSignInFailure(context, 'idle')
   const issuers = (await em.find(LinkedIdentity, { user: id })).map(({ issuer }) => new URL(issuer).host)
   throw missingAuthentication(
