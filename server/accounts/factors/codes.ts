@@ -20,11 +20,11 @@ export type Codes = { otp?: string | null | undefined; recoveryCode?: string | n
 export const findTotp = (em: EntityManager, userId: string): Promise<Totp | null> =>
   em.findOne(Totp, { user: userId, ...isConfirmed }, { refresh: true })
 
-/** Returns the ways in which a user with an authenticator app can prove the second factor of a sign-in. */
-export async function factorWays({ em, config }: Context, userId: string): Promise<string[]> {
-  const hasCodes = (await em.count(RecoveryCode, { user: userId })) > 0
+/** Returns the ways in which a user can prove the second factor of a sign-in; none for a user without a second factor. */
+export async function factorWays({ em, config }: Context, userId: string, hasTotp: boolean): Promise<string[]> {
+  const hasCodes = hasTotp && (await em.count(RecoveryCode, { user: userId })) > 0
   const hasPasskeys = (await usablePasskeys(em, userId, config)).length > 0
-  return ['otp', ...(hasCodes ? ['recoveryCode'] : []), ...(hasPasskeys ? ['passkey'] : [])]
+  return [...(hasTotp ? ['otp'] : []), ...(hasCodes ? ['recoveryCode'] : []), ...(hasPasskeys ? ['passkey'] : [])]
 }
 
 /** Returns whether the code is right, and uses it up. */

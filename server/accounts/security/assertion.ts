@@ -5,6 +5,7 @@ import { isIdle } from '../../platform/access/authenticate.ts'
 import type { Context } from '../../platform/access/context.ts'
 import type { Viewer } from '../../platform/access/roles.ts'
 import { clearCookie, readCookie, setCookie } from '../../platform/http/cookies.ts'
+import { addressKey } from '../../platform/http/limits.ts'
 import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
 import { LinkedIdentity } from '../providers/entity.ts'
@@ -63,6 +64,7 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
   if (!session) return rejectPasskey(context, user)
   clearCookie(reply, 'passkey', config.SERVER_URL)
   sendSession(context, session, origin)
+  await context.limits.refund('login', addressKey(context.ip))
   return reloadUser(em, user.id)
 }
 
