@@ -39,7 +39,8 @@ const passkeyButton = (page: Page) => page.getByRole('button', { name: 'Sign in 
 describe('passkeys', () => {
   it('are added, renamed and removed on the security page', async () => {
     await using app = await consoleApp()
-    const { page, member } = await openSecurity(app)
+    const { page } = await openSecurity(app)
+    const stored = async () => (await page.request.get(`${app.url}/api/auth/passkeys`)).json()
     await page.getByText('You have no passkeys yet.').waitFor()
     await expectSound(page, 'security-empty')
     await addPasskey(page, 'Laptop')
@@ -52,14 +53,14 @@ describe('passkeys', () => {
       .getByRole('row', { name: /Work laptop/ })
       .first()
       .waitFor()
-    expect((await (await member.session()).get('/api/auth/passkeys')).body).toMatchObject({ passkeys: [{ name: 'Work laptop' }] })
+    expect(await stored()).toMatchObject({ passkeys: [{ name: 'Work laptop' }] })
     await page.getByRole('button', { name: 'Remove Work laptop' }).click()
     const question = page.getByRole('alertdialog', { name: 'Remove “Work laptop”?' })
     await question.waitFor()
     await expectSound(page, 'security-remove-passkey')
     await question.getByRole('button', { name: 'Remove passkey' }).click()
     await page.getByText('You have no passkeys yet.').waitFor()
-    expect((await (await member.session()).get('/api/auth/passkeys')).body).toMatchObject({ passkeys: [] })
+    expect(await stored()).toMatchObject({ passkeys: [] })
   })
 
   it('are not registered twice by the same authenticator, and say why', async () => {
@@ -86,6 +87,19 @@ describe('passkeys', () => {
     expect(await page.getByLabel('E-mail address').inputValue()).toBe(member.email)
     await page.goto('/settings/security')
     await page.getByText(/signed in with the passkey "Laptop"/).waitFor()
+  })
+
+  it('continue a sign-in with the password', async () => {
+    await using app = await consoleApp()
+    const { page, member, authenticator } = await openSecurity(app)
+    await addPasskey(page, 'Laptop')
+    await authenticator.setAnswers(false) // so that the suggestion in the form stays open
+    await leave(page, '/login?redirect=/settings/profile')
+    await page.getByLabel('E-mail address').fill(member.email)
+    await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+    await authenticator.setAnswers(true)
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('heading', { name: 'Profile' }).waitFor()
   })
 
   it('are suggested in the field for the e-mail address', async () => {

@@ -182,3 +182,29 @@ it('limits sign-ins with passkeys by client address', async () => {
   const post = () => app.anonymous.post('/api/auth/passkey/login', { credential: {} }, { ip: '198.51.100.9' })
   expect([await post(), await post(), await post()].map(({ status }) => status)).toEqual([401, 401, 429])
 })
+
+it('is needed in place of the password by an account without an authenticator app, until it is removed or no longer accepted', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const browser = await alice.session()
+  const login = (codes: object = {}) =>
+    app.anonymous.post('/api/auth/login', { email: alice.email, password: 'correct horse', ...codes }, { ip: app.address() })
+  const passkey = await addPasskey(browser)
+  for (const codes of [{}, { otp: '123456' }, { recoveryCode: 'abcd' }]) {
+    const answer = await login(codes)
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication', secondFactor: ['passkey'] } } })
+    expect(answer.cookies).toEqual([])
+  }
+  const wrong = await app.anonymous.post('/api/auth/login', { email: alice.email, password: 'wrong' }, { ip: app.address() })
+  expect(wrong.body.error).not.toHaveProperty('secondFactor')
+  expect(await signInWith(app, passkey)).toMatchObject({ status: 200 })
+  // Browsers do not offer it at another address.
+  const moveTo = (domain: string) => app.services.database.orm.em.getConnection().execute('update passkeys set rp_id = ?', [domain])
+  await moveTo('pub.example.com')
+  expect(await login()).toMatchObject({ status: 200 })
+  await moveTo('localhost')
+  expect(await login()).toMatchObject({ status: 401 })
+  const [{ id }] = (await browser.get('/api/auth/passkeys')).body.passkeys as [{ id: string }]
+  expect(await browser.delete(`/api/auth/passkeys/${id}`)).toMatchObject({ status: 200 })
+  expect(await login()).toMatchObject({ status: 200 })
+})

@@ -130,10 +130,9 @@ it('adds no passkey with the password alone to an account with an authenticator 
 it('accepts sessions of passkeys and codes, and a proof with a passkey', async () => {
   await using app = await testApp(required('all'))
   const alice = await app.member()
-  const browser = await alice.session()
+  const [browser, withPassword] = [await alice.session(), await alice.session()]
   const passkey = await addPasskey(browser)
   expect(await isDue(browserOf(app, alice.user, await signInWith(app, passkey)))).toBe(false)
-  const withPassword = await alice.session()
   expect(await withPassword.get('/api/auth/keys')).toMatchObject(due)
   expect(await prove(withPassword, passkey)).toMatchObject({ status: 200 })
   expect(await withPassword.get('/api/auth/keys')).toMatchObject({ status: 200 })

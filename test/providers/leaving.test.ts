@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { testApp } from '../app.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { addPasskey, signInWith } from '../support/authenticator.ts'
 import { Browser, providerEnv, signedIn } from '../support/oidc.ts'
+import { robotOf } from '../support/service-accounts.ts'
 import { newKey, StubIssuer } from '../support/stub-issuer.ts'
 
 const alice = { sub: 'alice-1', email: 'alice@acme.example', email_verified: true, name: 'Alice', sid: 'session-1' }
@@ -77,6 +79,26 @@ describe('an account without a sign-in through its provider for OIDC_MAX_IDLE_DA
       const unlinked = await browser.mutate('unlinkIdentity', { identityId: linkedIdentities[0].id }, '__typename')
       expect(unlinked.extensions?.code).toBe(role === 'owner' ? undefined : 'Conflict')
     }
+  })
+
+  it('is affected without a linked identity, by its last sign-in, unless it can sign in with a password', async () => {
+    const { stub, app } = await server()
+    await using _app = app
+    await using _stub = stub
+    const [owner, member] = [await app.owner(), await app.member()]
+    const passkey = await addPasskey(await member.session())
+    const { robot } = await robotOf(app, owner, 'server')
+    app.clock.now = new Date((app.clock.now?.getTime() ?? 0) + 30 * dayMs)
+    const statuses = async (at: TestApp) => {
+      const callers = [member.at(at), robot.at(at), owner.at(at)]
+      return (await Promise.all(callers.map((caller) => caller.get('/api/packages')))).map(({ status }) => status)
+    }
+    expect(await statuses(app)).toEqual([200, 200, 200])
+    await app.stop()
+    await using limited = await testApp({ sameDatabaseAs: app, config: { PASSWORD_SIGN_IN: 'owner' } })
+    expect(await statuses(limited)).toEqual([401, 200, 200])
+    expect(await signInWith(limited, passkey)).toMatchObject({ status: 200 })
+    expect(await statuses(limited)).toEqual([200, 200, 200])
   })
 
   it('costs a request no further statement', async () => {

@@ -2,7 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, it } from 'vitest'
 import type { Answer } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { addPasskey, signInOptions } from '../support/authenticator.ts'
 import { cookieNames } from '../support/cookies.ts'
+import { addTotp, codeAt } from '../support/totp.ts'
 
 const names = cookieNames()
 
@@ -144,4 +146,35 @@ it.each(['4', '6'])('spends the same hashing on every failed sign-in with BCRYPT
     2 ** Number(cost),
   ])
   expect((await entries()).length).toBe(before + 2)
+})
+
+it('does not count sign-ins with a passkey or a code towards the limit of their address, but wrong ones', async () => {
+  const start = new Date('2026-01-01T12:00:00Z')
+  await using app = await testApp({ now: start })
+  const ip = '198.51.100.9'
+  const login = (body: object) => app.anonymous.post('/api/auth/login', body, { ip })
+  const passkeySignIn = async (answer: (options: { challenge: string; rpId: string }) => object) => {
+    const { options, headers } = await signInOptions(app, ip)
+    return app.anonymous.post('/api/auth/passkey/login', { credential: answer(options) }, { ip, headers })
+  }
+  const people = await Promise.all(Array.from({ length: 30 }, () => app.member()))
+  for (const [index, person] of people.entries()) {
+    const session = await person.session()
+    const password = { email: person.email, password: 'correct horse' }
+    if (index % 2 === 0) {
+      const passkey = await addPasskey(session)
+      expect(await login(password)).toMatchObject({ status: 401 })
+      expect(await passkeySignIn((options) => passkey.get(options))).toMatchObject({ status: 200 })
+    } else {
+      const { secret } = await addTotp(session, start)
+      expect(await login(password)).toMatchObject({ status: 401 })
+      expect(await login({ ...password, otp: codeAt(secret, new Date(start.getTime() + 30_000)) })).toMatchObject({ status: 200 })
+    }
+  }
+  const wrong: Answer[] = []
+  for (const person of people) {
+    if (wrong.length % 2 === 0) wrong.push(await passkeySignIn(() => ({})))
+    else wrong.push(await login({ email: person.email, password: 'correct horse', otp: '000000' }))
+  }
+  expect([count(wrong, 401), count(wrong, 429)]).toEqual([10, 20])
 })

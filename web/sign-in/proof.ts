@@ -1,10 +1,11 @@
-import { computed, ref, shallowRef } from 'vue'
+import { computed, ref, shallowRef, watch } from 'vue'
 import { ConfirmPasswordDocument } from '../generated/graphql.ts'
 import { type Requirement, setProofPrompt, useMutation } from '../graphql.ts'
 import { usePasskeyProof, usePasskeySignIn } from './passkey-sign-in.ts'
 import { usePasswordSignIn } from './password-sign-in.ts'
 import { useRoundInWindow } from './provider-round.ts'
 import { ensureSameAccount, loadSession, useSession } from './session.ts'
+import { hasPasskeys } from './webauthn.ts'
 
 const { viewer } = useSession()
 
@@ -62,6 +63,7 @@ export function useProof() {
     return finish(password.run({ input: { currentPassword: signIn.password.value } }))
   }
   const confirmWithPasskey = () => finish(isSignIn.value ? passkeySignIn.signIn() : passkeyProof.prove())
+  watch(signIn.needsPasskey, (needsPasskey) => needsPasskey && hasPasskeys && confirmWithPasskey())
   const round = useRoundInWindow(() => finish(isSignIn.value ? loadSession({ again: true }) : Promise.resolve(true)))
 
   const failures = [password.failure, signIn.failure, passkeySignIn.failure, passkeyProof.failure, round.failure]

@@ -23,11 +23,10 @@ export const findTotp = (em: EntityManager, userId: string): Promise<Totp | null
 /** Whether the secret of an authenticator app can be decrypted. After JWT_SECRET was replaced without JWT_SECRET_PREVIOUS, it cannot. */
 export const isReadable = ({ keys }: Context, { sealed }: Totp): boolean => unseal(keys, sealed) !== null
 
-/** Returns the ways in which a user with an authenticator app can prove the second factor of a sign-in. */
-export async function factorWays(context: Context, userId: string): Promise<string[]> {
+/** Returns the ways in which a user can prove the second factor of a sign-in; none for a user without a second factor. */
+export async function factorWays(context: Context, userId: string, totp: Totp | null): Promise<string[]> {
   const { em, config } = context
-  const totp = await findTotp(em, userId)
-  const hasCodes = (await em.count(RecoveryCode, { user: userId })) > 0
+  const hasCodes = totp !== null && (await em.count(RecoveryCode, { user: userId })) > 0
   const hasPasskeys = (await usablePasskeys(em, userId, config)).length > 0
   return [...(totp && isReadable(context, totp) ? ['otp'] : []), ...(hasCodes ? ['recoveryCode'] : []), ...(hasPasskeys ? ['passkey'] : [])]
 }

@@ -5,6 +5,7 @@ import { isIdle } from '../../platform/access/authenticate.ts'
 import type { Context } from '../../platform/access/context.ts'
 import type { Viewer } from '../../platform/access/roles.ts'
 import { clearCookie, readCookie, setCookie } from '../../platform/http/cookies.ts'
+import { addressKey } from '../../platform/http/limits.ts'
 import { randomText, sha256 } from '../../platform/http/keys.ts'
 import { audit } from '../audit/service.ts'
 import { LinkedIdentity } from '../providers/entity.ts'
@@ -63,16 +64,17 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
   if (!session) return rejectPasskey(context, user)
   clearCookie(reply, 'passkey', config.SERVER_URL)
   sendSession(context, session, origin)
+  await context.limits.refund('login', addressKey(context.ip))
   return reloadUser(em, user.id)
 }
 
 /** Rejects a user who must sign in through the provider first: a session would be paused from its start. */
-async function rejectIdle(context: Context, { id, role, providerSignInAt }: User): Promise<void> {
+async function rejectIdle(context: Context, { id, kind, role, providerSignInAt, lastLoginAt, createdAt }: User): Promise<void> {
   const { em, config, now } = context
   if (!providerSignInAt) return
   const account = await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
-  const hasPassword = account.passwordHash != null
-  if (!isIdle({ role, has_password: hasPassword, provider_sign_in_at: providerSignInAt }, config, now())) return
+  const signIns = { provider_sign_in_at: providerSignInAt, last_login_at: lastLoginAt ?? null, user_created_at: createdAt }
+  if (!isIdle({ kind, role, has_password: account.passwordHash != null, ...signIns }, config, now())) return
   countSignInFailure(context, 'idle')
   const issuers = (await em.find(LinkedIdentity, { user: id })).map(({ issuer }) => new URL(issuer).host)
   throw missingAuthentication(

@@ -84,7 +84,7 @@ builder.mutationField('login', (t) =>
   t.fieldWithInput({
     type: payload('LoginPayload', 'A new session.', { user: { type: UserRef, description: 'The user who signed in.' } }),
     description:
-      'Signs in with a password: starts a session and sets its cookies. For an account with an authenticator app, the error of a sign-in without a code has the ways to prove the second factor in `extensions.secondFactor`.',
+      'Signs in with a password: starts a session and sets its cookies. For an account with a second factor, the error of a sign-in without a code has the ways to prove the second factor in `extensions.secondFactor`.',
     skipTypeScopes: true,
     extensions: { ownOrigin: true, limit: 'login' },
     typeOptions: { description: 'The credentials.' },

@@ -4,7 +4,7 @@ import { audit } from '../audit/service.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { ApiError, missingAuthentication, secondFactorRequired } from '../../errors.ts'
 import { sha256 } from '../../platform/http/keys.ts'
-import { countFailures, networkKeys, fairQueueKey } from '../../platform/http/limits.ts'
+import { addressKey, countFailures, networkKeys, fairQueueKey } from '../../platform/http/limits.ts'
 import { createFairLimiter, type FairLimiter } from '../../platform/threads/fair-limiter.ts'
 import { yieldToEventLoop } from '../../platform/threads/slices.ts'
 import { type Codes, factorWays, findTotp, isReadable, useCode } from '../factors/codes.ts'
@@ -32,7 +32,7 @@ type Account = Loaded<User, 'passwordHash'>
 /**
  * Signs in with e-mail address and password and sets the session cookies.
  * @throws ApiError MissingAuthentication, with the same message for every wrong password, and with `secondFactor` for a right one without a right code
- * of an account with an authenticator app; RateLimitExceeded after too many failures for the account.
+ * of an account with a second factor; RateLimitExceeded after too many failures for the account.
  */
 export async function signIn(context: Context, input: Codes & { email: string; password: string }): Promise<Viewer> {
   try {
@@ -85,6 +85,7 @@ async function lookUp(context: Context, key: string, account: string): Promise<S
 type Attempt = SignInCaller & Codes & { account: string; password: string; totp?: Totp | null }
 
 const wrongCode = 'wrongCode'
+const enterCode = 'Enter the code of your authenticator app, or a recovery code.'
 
 /**
  * Starts a session if the password is right, and the code of an account with an authenticator app. Returns null if the password is wrong, or was
@@ -110,6 +111,7 @@ async function begin(context: Context, user: Account | null, attempt: Attempt): 
     changes,
     also: (inner) => requireUnchanged(inner, totp),
   })
+  if (session && totp) await refundRequest(context)
   if (session) return session
   // The hash was replaced concurrently, possibly by a sign-in that only rehashed the same password. Verify again.
   return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), {
@@ -124,19 +126,26 @@ async function requireUnchanged(em: EntityManager, totp: Totp | null): Promise<v
     throw missingAuthentication('Your authenticator app was removed in the meantime. Sign in again.')
 }
 
+const onlyPasskey = 'Your account has a passkey. Sign in with the passkey instead of the password.'
 const lostSecret =
   'The server cannot decrypt the secret of your authenticator app any more. Use a recovery code or a passkey, or ask an administrator to reset your second factor.'
 
+/** Returns the point of a sign-in with a second factor to the limit of its address, which many people can share. */
+const refundRequest = ({ limits, ip }: Context): Promise<void> => limits.refund('login', addressKey(ip))
+
 /**
- * Returns the authenticator app for which a right code was sent, which is used up; null for an account without one.
- * @throws ApiError MissingAuthentication with `secondFactor` if no code was sent.
+ * Returns the authenticator app for which a right code was sent, which is used up; null for an account without a second factor.
+ * @throws ApiError MissingAuthentication with `secondFactor` if no code was sent, and for an account whose only second factor is a passkey.
  */
 async function proveSecondFactor(context: Context, { id }: Account, attempt: Attempt): Promise<Totp | null | typeof wrongCode> {
   const totp = await findTotp(context.em, id)
-  if (!totp) return null
-  if (!attempt.recoveryCode && !isReadable(context, totp)) throw secondFactorRequired(lostSecret, await factorWays(context, id))
-  if (!attempt.otp && !attempt.recoveryCode)
-    throw secondFactorRequired('Enter the code of your authenticator app, or a recovery code.', await factorWays(context, id))
+  const canUseCode = totp !== null && (attempt.recoveryCode || (attempt.otp && isReadable(context, totp)))
+  if (!canUseCode) {
+    const ways = await factorWays(context, id, totp)
+    if (totp === null && ways.length === 0) return null
+    await refundRequest(context)
+    throw secondFactorRequired(totp === null ? onlyPasskey : isReadable(context, totp) ? enterCode : lostSecret, ways)
+  }
   const key = failuresKey(attempt.account, attempt.origin)
   const isRight = await countFailures(
     context.limits,
@@ -154,7 +163,7 @@ async function rejectCode(context: Context, user: Account): Promise<never> {
   const summary = `Someone tried to sign in as ${user.displayName} with the right password and a wrong code`
   audit(em, { kind: 'user.login_failed', actor: null, user, summary, ip })
   await em.flush()
-  throw secondFactorRequired('The code is wrong or was used already.', await factorWays(context, user.id))
+  throw secondFactorRequired('The code is wrong or was used already.', await factorWays(context, user.id, await findTotp(em, user.id)))
 }
 
 async function rejectSignIn(context: Context, user: Account | null): Promise<never> {

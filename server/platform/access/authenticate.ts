@@ -102,13 +102,15 @@ async function readRotated(reads: Reads, hash: string, now: Date): Promise<Token
 
 type IdleConfig = Pick<Config, 'OIDC_MAX_IDLE_DAYS' | 'PASSWORD_SIGN_IN'>
 
-/** Returns whether the account signs in through a provider only, and has not done so for too long: its user may have left the company. */
-export function isIdle(
-  { has_password: hasPassword, role, provider_sign_in_at: signInAt }: Pick<UserRow, 'has_password' | 'provider_sign_in_at' | 'role'>,
-  config: IdleConfig,
-  now: Date,
-): boolean {
-  if (signInAt === null || maySignInWithPassword({ role, hasPassword: Boolean(hasPassword) }, config)) return false
+type IdleRow = Pick<UserRow, 'kind' | 'role' | 'has_password' | 'provider_sign_in_at' | 'last_login_at' | 'user_created_at'>
+
+/**
+ * Returns whether the user cannot sign in with a password and has not signed in for too long, and so may have left the company. For users with a
+ * linked identity, only sign-ins through a provider count.
+ */
+export function isIdle(row: IdleRow, config: IdleConfig, now: Date): boolean {
+  if (row.kind !== 'person' || maySignInWithPassword({ role: row.role, hasPassword: Boolean(row.has_password) }, config)) return false
+  const signInAt = row.provider_sign_in_at ?? row.last_login_at ?? row.user_created_at
   return signInAt.getTime() + config.OIDC_MAX_IDLE_DAYS * 86_400_000 <= now.getTime()
 }
 
