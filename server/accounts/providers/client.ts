@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import * as oidc from 'openid-client'
 import type { Services } from '../../services.ts'
-import { compareClock, NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
+import { compareClock, requestIssuer } from '../../platform/outbound/issuer.ts'
+import { NotFetched, orTemporary, readContent } from '../../platform/outbound/request.ts'
 import { isStorable, shown } from '../../platform/outbound/texts.ts'
 import type { Provider } from './providers.ts'
 

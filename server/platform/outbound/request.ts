@@ -1,17 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import type { Config } from '../config/config.ts'
-import type { Services } from '../../services.ts'
-import {
-  type Address,
-  anyPublicAddress,
-  type Guard,
-  isListed,
-  isPrivateName,
-  publicOnly,
-  resolveConfiguredHost,
-  resolveHost,
-} from './addresses.ts'
+import { type Address, anyPublicAddress, type Guard, isPrivateName, resolveConfiguredHost, resolveHost } from './addresses.ts'
 import { openAgent, proxyAuthorization, proxyFor, type ProxySettings, variableFor } from './proxy.ts'
 
 export type RequestRules = {
@@ -38,22 +27,6 @@ export type RequestRules = {
 
 type Details = { isTemporary?: boolean; isForbidden?: boolean; status?: number; cause?: unknown }
 
-declare module '../../services.ts' {
-  interface State {
-    /** Clocks of the servers that prove identities, by issuer. */
-    issuerClocks?: Map<string, { aheadMs: number; at: Date }>
-  }
-}
-
-/** Compares the clock of this server with the header `Date` of an issuer's answer, which has a resolution of one second. A cache adds `Age`. */
-export function compareClock({ state, now }: Pick<Services, 'state' | 'now'>, issuer: string, { headers }: IncomingMessage): void {
-  const [date, age] = [Date.parse(headers.date ?? ''), Number(headers.age ?? 0)]
-  if (Number.isNaN(date) || Number.isNaN(age)) return
-  const at = now()
-  const clocks = (state.issuerClocks ??= new Map<string, { aheadMs: number; at: Date }>())
-  clocks.set(issuer, { aheadMs: at.getTime() - (date + age * 1000 + 500), at })
-}
-
 /**
  * Thrown when a server cannot be contacted or answers unusably. `isTemporary`: a later attempt may succeed. `isForbidden`: the rules do not allow the
  * request. `status`: its HTTP status, if any.
@@ -71,7 +44,7 @@ export class NotFetched extends Error {
   }
 }
 
-const forbidden = (message: string): NotFetched => new NotFetched(message, { isForbidden: true })
+export const forbidden = (message: string): NotFetched => new NotFetched(message, { isForbidden: true })
 
 /**
  * Requests a URL of another server over HTTP or HTTPS and follows redirects. Each host is resolved once, and the connection goes to an address that
@@ -96,38 +69,6 @@ export async function requestUrl(text: string, rules: RequestRules): Promise<Inc
     url = to
   }
   throw new NotFetched(`more than ${maxRedirects} redirects`)
-}
-
-type IssuerRules = Omit<RequestRules, 'servers' | 'proxies' | 'isConfigured' | 'isAllowed' | 'mayRedirect'>
-
-/**
- * Requests a URL of an OpenID issuer: of a sign-in provider or a CI system. Administrators enter issuers, and an issuer names further URLs, so that only
- * https and public addresses are contacted, except on the hosts in TOKEN_ISSUER_HOSTS and those for which `isTrusted` returns true.
- * @throws NotFetched
- */
-export async function requestIssuer(
-  config: Pick<Config, 'DNS_SERVERS' | 'TOKEN_ISSUER_HOSTS'> & ProxySettings,
-  text: string,
-  { isTrusted, ...rules }: IssuerRules & { isTrusted?: (url: URL) => boolean },
-): Promise<IncomingMessage> {
-  const isConfigured = (url: URL) => isListed(config.TOKEN_ISSUER_HOSTS, url) || isTrusted?.(url) === true
-  const isSecure = (url: URL) => url.protocol === 'https:' || isConfigured(url)
-  try {
-    const url = checkedUrl(text)
-    if (!isSecure(url)) throw forbidden(`${url.origin} is not https, which is not allowed`)
-    const mayRedirect = (_from: URL, to: URL) => isSecure(to)
-    return await requestUrl(text, {
-      ...rules,
-      servers: config.DNS_SERVERS,
-      proxies: config,
-      isConfigured,
-      isAllowed: publicOnly,
-      mayRedirect,
-    })
-  } catch (error) {
-    if (!(error instanceof NotFetched) || !error.isForbidden) throw error
-    throw new NotFetched(`${error.message}: an operator can add the host to TOKEN_ISSUER_HOSTS`, { isForbidden: true, cause: error })
-  }
 }
 
 /** Runs work on a response and turns failures of the network into temporary ones. @throws NotFetched */
@@ -157,7 +98,7 @@ export async function readContent(answer: IncomingMessage, maxBytes: number, rec
   return Buffer.concat(chunks)
 }
 
-function checkedUrl(text: string): URL {
+export function checkedUrl(text: string): URL {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol)) throw new NotFetched('the URL is not http or https')
   if (url.username || url.password) throw new NotFetched('the URL has a user name or password')

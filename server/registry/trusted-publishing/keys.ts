@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
-import { compareClock, NotFetched, orTemporary, readContent, requestIssuer } from '../../platform/outbound/request.ts'
+import { compareClock, requestIssuer } from '../../platform/outbound/issuer.ts'
+import { NotFetched, orTemporary, readContent } from '../../platform/outbound/request.ts'
 import type { Services } from '../../services.ts'
 
 type Fetcher = Pick<Services, 'config' | 'stopping' | 'state' | 'now'>
