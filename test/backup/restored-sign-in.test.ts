@@ -41,7 +41,16 @@ async function backedUp() {
   await backUp(app, folder)
   await app.stop()
   return {
-    ...{ app, admin, bob, stub, issuer, passkey, totp, clarasBrowser, jobToken, robot: robot.robot },
+    app,
+    admin,
+    bob,
+    stub,
+    issuer,
+    passkey,
+    totp,
+    clarasBrowser,
+    jobToken,
+    robot: robot.robot,
     narrowed: narrowed.body.secret as string,
     /** Restores the backup into a new place, and starts a server on it. */
     restore: async (config: Partial<Config> = {}) => {
@@ -163,7 +172,9 @@ it('refuses passkeys and job tokens of the former SERVER_URL, and accepts the ot
   await expectTokens(app, all)
   expect(await signInWith(app, all.passkey)).toMatchObject({ status: 401 })
   expect(await attentionOf(app, all.admin)).toContainEqual({
-    ...{ kind: 'PASSKEYS_VOID', severity: 'WARNING', count: 1 },
+    kind: 'PASSKEYS_VOID',
+    severity: 'WARNING',
+    count: 1,
     text: `1 passkey is for another address than ${SERVER_URL} and no longer accepted. Their owners sign in another way and add new ones.`,
   })
   expect(await login(app, all.bob, { otp: nextCode(all) })).toMatchObject({ status: 200 })
