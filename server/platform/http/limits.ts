@@ -31,7 +31,7 @@ const limits = {
   setupVerify: { points: 5, duration: minutes(15) },
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
-  devicePoll: { points: 1200, duration: minutes(15) },
+  tokenRequest: { points: 1200, duration: minutes(15) },
   // each view of the sign-in page takes one, and many people can share an address
   passkeyOptions: { points: 600, duration: minutes(15) },
   oidc: { points: 120, duration: minutes(15) },
