@@ -100,6 +100,7 @@ describe('passkeys', () => {
     await authenticator.setAnswers(true)
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByRole('heading', { name: 'Profile' }).waitFor()
+    expect(await page.getByLabel('E-mail address').inputValue()).toBe(member.email)
   })
 
   it('are suggested in the field for the e-mail address', async () => {

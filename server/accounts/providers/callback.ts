@@ -7,7 +7,6 @@ import { audit } from '../audit/service.ts'
 import { ProviderSession, Session } from '../sessions/entity.ts'
 import { originOf } from '../sessions/origin.ts'
 import { countSignInFailure, sendSession, startSession } from '../sessions/start.ts'
-import { User } from '../users/entity.ts'
 import { type Answer, type Client, exchange, openClient, AttemptFailure } from './client.ts'
 import { LinkedIdentity, OidcAttempt } from './entity.ts'
 import { type Groups, mapGroups, type Mapping, readGroupRules, readGroups, writeGrants } from './groups.ts'
@@ -119,7 +118,7 @@ async function signIn(
   linked: LinkedIdentity,
 ): Promise<string> {
   const { now, keys, request, config } = context
-  const user = linked.user as User
+  const user = linked.user
   const origin = await originOf(context, user.id)
   const session = await startSession(context, user, {
     way: 'provider',
