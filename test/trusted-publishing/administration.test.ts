@@ -61,15 +61,32 @@ it('allows admins of a publisher to write its rules', async () => {
 
 it('rejects rules that would allow any job, or that contradict themselves', async () => {
   await using all = await trustedApp()
-  const { member, tokenIssuerId } = all
+  const { member, issuer, tokenIssuerId } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
   const ownerInFull = 'repository: name the owner in full, such as acme/*. Anyone can register a name that matches'
   const ownerClaims =
     'repository: name a repository, or its owner by one of the claims repository, repository_id, repository_owner, repository_owner_id, sub.'
   const invalid: [rule: object, message: string][] = [
-    [{}, 'repository: name a repository, or a claim that identifies the job.'],
-    [{ repository: '*' }, 'repository: name a repository, or a claim that identifies the job.'],
-    [{ repository: '**', claims: [{ claim: 'sub', pattern: '*' }] }, 'repository: name a repository, or a claim that identifies the job.'],
+    [{}, ownerClaims],
+    [{ repository: '*' }, ownerClaims],
+    [{ repository: '**', claims: [{ claim: 'sub', pattern: '*' }] }, ownerClaims],
+    [{ claims: [{ claim: 'iss', pattern: issuer.url() }] }, ownerClaims],
+    [{ claims: [{ claim: 'exp', pattern: '*1*' }] }, ownerClaims],
+    [{ claims: [{ claim: 'sub', pattern: 'environment:release:*' }] }, ownerClaims],
+    [{ claims: [{ claim: 'sub', pattern: 'environment:release' }] }, ownerClaims],
+    [{ claims: [{ claim: 'constructor', pattern: 'x' }] }, ownerClaims],
+    [{ repository: '**/*' }, `${ownerInFull} **/*.`],
+    [{ repository: 'a*a*' }, `${ownerInFull} a*a*.`],
+    [
+      {
+        repository: 'acme/x',
+        claims: [
+          { claim: 'sub', pattern: 'repo:acme/x:ref:refs/heads/main' },
+          { claim: 'sub', pattern: 'repo:*' },
+        ],
+      },
+      'claims: name each claim once.',
+    ],
     [{ repository: 'acme/x', tagPattern: 'v*' }, 'tagPattern: must contain {{version}} once, such as v{{version}}.'],
     [{ repository: 'acme/x', tagPattern: '{{version}}-{{version}}' }, 'tagPattern: must contain {{version}} once, such as v{{version}}.'],
     [{ repository: 'acme/x', tagPattern: '{{tag}}{{version}}' }, 'tagPattern: may contain {{version}} and {{name}} only.'],
@@ -91,6 +108,40 @@ it('rejects rules that would allow any job, or that contradict themselves', asyn
   const unknown = await member.post('/api/packages/acme_ui/trusted-publishers', { ...acmeRule, tokenIssuerId: member.id })
   expect(unknown).toMatchObject({ status: 404, body: { error: { message: 'There is no CI system with this id on this server.' } } })
   expect((await member.post('/api/packages/nothing/trusted-publishers', { tokenIssuerId, ...acmeRule })).status).toBe(404)
+})
+
+/** Rules for other systems that any of their jobs would match, and some that name an owner. */
+const owners: [preset: string, rules: object[], named: object[]][] = [
+  ['gitlab', [{ repository: '*/acme_ui' }, { claims: [{ claim: 'sub', pattern: 'project_path:*' }] }], [{ repository: 'acme/*' }]],
+  ['buildkite', [{ repository: '**/*' }], [{ claims: [{ claim: 'sub', pattern: 'organization:acme:*' }] }]],
+  ['circleci', [{ repository: 'github.com/*' }, { repository: '**/*' }], [{ repository: 'github.com/acme/*' }]],
+  ['bitbucket', [{ repository: '{*}' }, { claims: [{ claim: 'branchName', pattern: 'main' }] }], [{ repository: '{1}' }]],
+  [
+    'custom',
+    [
+      {},
+      { repository: 'a*a*' },
+      { repository: '**/*' },
+      ...['iss', 'aud', 'exp', 'ref', 'event_name'].map((claim) => ({ claims: [{ claim, pattern: 'x' }] })),
+      { claims: [{ claim: 'team', pattern: 'a*' }] },
+    ],
+    [{ claims: [{ claim: 'team', pattern: 'acme' }] }, { claims: [{ claim: 'sub', pattern: 'system:serviceaccount:ci:*' }] }],
+  ],
+]
+
+it('requires an owner in rules for every CI system', async () => {
+  await using all = await trustedApp()
+  const { member, addIssuer } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  for (const [preset, wrong, named] of owners) {
+    const tokenIssuerId = await addIssuer(preset, preset)
+    const add = async (rule: object) => {
+      const given = { tokenIssuerId, isReadOnly: true, ...rule }
+      return (await member.post('/api/packages/acme_ui/trusted-publishers', given)).status
+    }
+    for (const rule of wrong) expect([preset, rule, await add(rule)]).toEqual([preset, rule, 400])
+    for (const rule of named) expect([preset, rule, await add(rule)]).toEqual([preset, rule, 201])
+  }
 })
 
 it('allows 20 rules per package, also when they are added at once', async () => {

@@ -207,3 +207,15 @@ it('adds no issuer whose keys cannot be fetched, and none in this network unless
   const token = await issuer.token(other, githubClaims)
   expect((await other.withToken(token).get('/api/packages/acme_ui')).body.error.message).toContain('accepts no tokens of the issuer')
 })
+
+it('stores the problem of a document with U+0000 or unpaired surrogates', async () => {
+  await using all = await readable()
+  const { admin, issuer, job, tokenIssuerId } = all
+  const refresh = async () => (await admin.post(`/api/token-issuers/${tokenIssuerId}/refresh`, {})).body as { keyProblem: string }
+  issuer.answerDiscovery = json({ issuer: `${issuer.url()}\0`, jwks_uri: 'https://example.com' })
+  expect((await refresh()).keyProblem).toBe(`its discovery document names the issuer ${issuer.url()} `)
+  wait(all, 2 * 60 * minuteMs)
+  expect((await (await job()).get(listing)).status).toBe(200)
+  issuer.answerDiscovery = (response) => response.end(String.raw`{"issuer": "x\ud800", "jwks_uri": "https://example.com"}`)
+  expect((await refresh()).keyProblem).toBe('its discovery document names the issuer x\ufffd')
+})

@@ -9,25 +9,51 @@ const versionOf = (version: string) => packageArchive({ name: 'acme_ui', version
 /** Claims of jobs whose workflow is in the repository that runs them, whatever its name. */
 const plain = { workflow_ref: undefined, job_workflow_ref: undefined }
 
-it('compares names of repositories exactly', async () => {
+it('compares names of repositories exactly, except for upper and lower case', async () => {
   await using all = await trustedApp()
   const { member, addRule, job } = all
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
   await publish(member, { name: 'acme_api', version: '0.9.0' })
-  await addRule(acmeRule)
+  await addRule({ repository: 'Acme/Acme_UI' })
+  const others = ['acme/acme_ui2', 'acme/acme_u', 'evil/acme/acme_ui', 'acme/acme_u\u0131']
   // These jobs can read, so that they get as far as publishing.
-  for (const repository of ['Acme/acme_ui', 'acme/ACME_UI', 'acme/acme_ui2', 'acme/acme_u', 'evil/acme/acme_ui'])
-    await addRule({ repository, isReadOnly: false }, '/api/packages/acme_api')
-  const only = 'acme_ui can be published from acme/acme_ui only.'
-  for (const repository of ['Acme/acme_ui', 'acme/ACME_UI', 'acme/acme_ui2', 'acme/acme_u', 'evil/acme/acme_ui']) {
+  await addRule({ repository: 'acme/acme_*', isReadOnly: false }, '/api/packages/acme_api')
+  await addRule({ repository: 'evil/*', isReadOnly: false }, '/api/packages/acme_api')
+  const only = 'acme_ui can be published from Acme/Acme_UI only.'
+  for (const repository of others) {
     const { status, body } = await publishArchive(await job({ ...plain, repository }), await versionOf('1.0.0'))
-    expect([status, body.error?.message]).toEqual([403, `This job runs in ${repository}. ${only}`])
+    const name = repository.replace('\u0131', 'U+0131')
+    expect([status, body.error?.message]).toEqual([403, `This job runs in ${name}. ${only}`])
   }
-  const lookalike = await (await job({ ...plain, repository: '\u0430cme/acme_ui' })).get('/api/packages/acme_ui')
+  for (const [index, repository] of ['acme/acme_ui', 'ACME/acme_UI'].entries())
+    expect((await publishArchive(await job({ repository }), await versionOf(`1.0.${index}`))).status).toBe(200)
+  const lookalike = await (await job({ ...plain, repository: '\u0430cme/acme_ui', repository_id: '2' })).get('/api/packages/acme_ui')
   expect([lookalike.status, lookalike.body.error?.message]).toEqual([
     403,
     'No trusted publisher allows jobs of U+0430cme/acme_ui (GitHub Actions) to read packages of this server.',
   ])
+})
+
+it('records the refusal of a job whose repository was renamed or differs in case', async () => {
+  await using all = await trustedApp()
+  const { member, addIssuer, addRule, job } = all
+  await publish(member, { name: 'acme_ui', version: '0.9.0' })
+  const read = async (...given: Parameters<typeof job>) => (await job(...given)).get('/api/packages/acme_ui')
+  const rejections = async () => {
+    const { body } = await member.get('/api/packages/acme_ui/trusted-publishers')
+    return body.trustedPublishers.map(({ lastRejection }: { lastRejection: string | null }) => lastRejection) as string[]
+  }
+  await addRule(acmeRule)
+  expect((await read()).status).toBe(200)
+  const renamed = await read({ ...plain, repository: 'acme/acme_new' })
+  const sentence = 'This job runs in acme/acme_new. Packages can be read from acme/acme_ui only.'
+  expect([renamed.status, renamed.body.error.message]).toEqual([403, sentence])
+  await addRule({ tokenIssuerId: await addIssuer('custom', 'custom'), repository: 'Acme/\u00c4' })
+  const other = await read({ ...plain, repository: 'acme/\u00c4' }, { path: 'custom' })
+  const cased = 'This job runs in acme/U+00C4. Packages can be read from Acme/\u00c4 only.'
+  expect([other.status, other.body.error.message]).toEqual([403, cased])
+  expect((await read({ ...plain, repository: 'Acme/\u00c4' }, { path: 'custom' })).status).toBe(200)
+  expect(await rejections()).toEqual([sentence, cased])
 })
 
 it('publishes prereleases and builds from the tag that names them exactly', async () => {

@@ -160,7 +160,7 @@ const unfit: [preset: string, claims: object, sentence: string][] = [
   [
     'gitlab',
     { ci_config_ref_uri: 'gitlab.example.com/evil/flows//.gitlab-ci.yml@refs/heads/main' },
-    'This job runs the workflow evil/flows/.gitlab-ci.yml of another repository. Packages can be read by .gitlab-ci.yml only.',
+    'This job runs the workflow evil/flows/.gitlab-ci.yml of another repository. Packages can be read by .gitlab-ci.yml of acme/mobile/acme_ui only.',
   ],
   [
     'forgejo',
@@ -275,7 +275,8 @@ it('requires no tag of CI systems whose tokens name none, and accepts an environ
   const ofGoogle = { tokenIssuerId: google, repository: '*@acme.iam.gserviceaccount.com' }
   expect(await add({ ...ofGoogle, tagPattern: 'v{{version}}' })).toEqual([400, noTag])
   expect(await add(ofGoogle)).toEqual([201, null])
-  expect(await add({ ...ofGoogle, repository: 'release@*' })).toEqual([400, expect.stringContaining('name the owner in full')])
+  for (const repository of ['release@*', '*@developer.gserviceaccount.com', '*@iam.gserviceaccount.com', '*@gmail.com'])
+    expect(await add({ ...ofGoogle, repository })).toEqual([400, expect.stringContaining('name the owner in full')])
   const ofBitbucket = { tokenIssuerId: bitbucket, repository: bitbucketUuid }
   expect(await add({ ...ofBitbucket, tagPattern: 'v{{version}}' })).toEqual([400, noTag])
   expect(await add(ofBitbucket)).toEqual([

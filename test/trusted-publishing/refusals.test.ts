@@ -73,7 +73,25 @@ const refused: [name: string, rule: object, claims: object, sentence: string][] 
     'workflow_run',
     {},
     { event_name: 'workflow_run' },
-    'This job was started by workflow_run, also after workflows of pull requests. Such jobs cannot publish.',
+    'This job was started by workflow_run, which may need no write access. Such jobs can publish only if the rule names the event.',
+  ],
+  [
+    'issue_comment on a branch',
+    { tagPattern: null },
+    { event_name: 'issue_comment', ref: 'refs/heads/main' },
+    'This job was started by issue_comment, which may need no write access. Such jobs can publish only if the rule names the event.',
+  ],
+  [
+    'an event that is not known',
+    { tagPattern: null },
+    { event_name: 'Pull_Request', ref: 'refs/heads/main' },
+    'This job was started by Pull_Request. Jobs of pull requests cannot publish.',
+  ],
+  [
+    'a pull request, even if the rule names it',
+    { events: ['pull_request_review'] },
+    { event_name: 'pull_request_review' },
+    'This job was started by pull_request_review. Jobs of pull requests cannot publish.',
   ],
   [
     'another event',
@@ -121,7 +139,7 @@ const refused: [name: string, rule: object, claims: object, sentence: string][] 
     'a reusable workflow of another repository with the same file name',
     { workflow: 'publish.yml' },
     workflowOf('evil/flows'),
-    'This job runs the workflow evil/flows/.github/workflows/publish.yml of another repository. Packages can be read by publish.yml only.',
+    'This job runs the workflow evil/flows/.github/workflows/publish.yml of another repository. Packages can be read by publish.yml of acme/acme_ui only.',
   ],
   [
     'a reusable workflow other than the one in the rule',
@@ -161,6 +179,14 @@ it('allows what the rule names', async () => {
     [{ workflow: 'acme/flows/.github/workflows/*.yml' }, workflowOf('acme/flows')],
     [{ tagPattern: '{{name}}-v{{version}}' }, { ref: 'refs/tags/acme_ui-v1.0.3' }],
     [{ tagPattern: null }, { ref: 'refs/heads/main' }],
+    [
+      { tagPattern: null, events: ['workflow_run'] },
+      { ref: 'refs/heads/main', event_name: 'workflow_run' },
+    ],
+    [
+      { tagPattern: null, events: ['push', 'issue_comment'] },
+      { ref: 'refs/heads/main', event_name: 'issue_comment' },
+    ],
     [{ repository: 'acme/*', claims: [{ claim: 'runner_environment', pattern: 'github-*' }] }, {}],
     [{ repository: null, claims: [{ claim: 'sub', pattern: 'repo:acme/acme_ui:*' }] }, {}],
   ]
@@ -184,7 +210,7 @@ it('refuses jobs of CI systems, packages and repositories that no rule names', a
   expect(await read({})).toMatchObject({ status: 403, body: { error: { message: none('acme/acme_ui (GitHub Actions)') } } })
   await addRule(acmeRule)
   expect((await read({})).status).toBe(200)
-  expect(await read({ repository: 'evil/acme_ui' })).toMatchObject({
+  expect(await read({ repository: 'evil/acme_ui', repository_id: '2' })).toMatchObject({
     status: 403,
     body: { error: { message: none('evil/acme_ui (GitHub Actions)') } },
   })
@@ -251,6 +277,11 @@ it('refuses packages to jobs with the code of strangers', async () => {
     expect(await read({ event_name: 'schedule', ref: 'refs/heads/main' })).toBe(200)
     await member.delete(`/api/trusted-publishers/${id}`)
   }
-  await addRule({ ...acmeRule, workflow: 'acme/flows/.github/workflows/*.yml' })
-  expect([await read(workflowOf('acme/flows')), await read(workflowOf('evil/flows'))]).toEqual([200, 403])
+  const named = 'Acme/flows/.github/workflows/*.yml'
+  for (const workflow of ['*.yml', '*/flows/.github/workflows/publish.yml', 'evil/*', 'evil/flow*', 'acme/flows*', named]) {
+    const id = await addRule({ ...acmeRule, workflow })
+    expect([workflow, await read(workflowOf('evil/flows'))]).toEqual([workflow, 403])
+    expect([workflow, await read(workflowOf('acme/flows'))]).toEqual([workflow, workflow === named ? 200 : 403])
+    await member.delete(`/api/trusted-publishers/${id}`)
+  }
 })

@@ -199,3 +199,28 @@ it('limits failed verifications per address, and no job that is already known', 
   for (const actor of [...strangers, next]) expect(await read(actor)).toBe(429)
   expect([await read(known), await read(next, elsewhere), await read(next)]).toEqual([200, 200, 200])
 })
+
+it('refuses tokens with texts that the database cannot store, signed or not', async () => {
+  await using all = await readable()
+  const { app, job } = all
+  const sentence = 'The claims of the token contain U+0000 or an unpaired surrogate.'
+  const encode = (text: string) => Buffer.from(text).toString('base64url')
+  const unsigned = [String.raw`{"iss":"a\u0000b"}`, String.raw`{"iss":"https://\ud800.example"}`]
+  const actors = unsigned.map((claims) => app.withToken(`${encode('{"alg":"RS256"}')}.${encode(claims)}.x`))
+  for (const text of ['acme/\0x', 'acme/\ud800x']) {
+    for (const claim of ['repository', 'repository_id', 'repository_owner_id', 'ref', 'actor']) actors.push(await job({ [claim]: text }))
+    actors.push(await job({ [text]: 1 }), await job({ deep: [{ deeper: [[text]] }] }), await job({ deep: { [text]: null } }))
+  }
+  for (const actor of actors)
+    for (const path of [listing, '/api/packages/versions/new', '/feed.atom']) {
+      const { status, body } = await actor.get(path)
+      expect([status, body.error?.message]).toEqual([401, sentence])
+    }
+  const owner = await (await job({ repository_owner_id: '9'.repeat(300), repository: 'acme/acme_ui' })).get(listing)
+  expect([owner.status, owner.body.error.message]).toEqual([403, 'The id of the repository or its owner is longer than 255 characters.'])
+  const deep = await job({ deep: JSON.parse(`${'['.repeat(5000)}"\\u0000"${']'.repeat(5000)}`) as unknown })
+  expect((await deep.get(listing)).body.error?.message).toBe(sentence)
+  const long = await job({ ref: `refs/tags/${'\u{1f600}'.repeat(400)}`, actor: '\u{1f600}'.repeat(400) })
+  expect((await long.get(listing)).status).toBe(200)
+  expect(app.lines.filter((line) => line.includes(' ERROR '))).toEqual([])
+})

@@ -7,6 +7,11 @@ export const shown = (text: string, maxLength = 200): string =>
 
 /** Returns whether the database can store all texts in a JSON value. PostgreSQL stores neither U+0000 nor unpaired surrogates. */
 export function isStorable(value: unknown): boolean {
-  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0')
-  return typeof value !== 'object' || value === null || Object.entries(value).flat().every(isStorable)
+  // Grows while it is read. Calls could not be nested as deeply as JSON.
+  const values = [value]
+  for (const one of values) {
+    if (typeof one === 'string' && (!one.isWellFormed() || one.includes('\0'))) return false
+    if (typeof one === 'object' && one !== null) for (const entry of Object.entries(one)) values.push(...entry)
+  }
+  return true
 }

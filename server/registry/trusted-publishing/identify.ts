@@ -8,8 +8,10 @@ import { newId } from '../../platform/db/base.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { sha256 } from '../../platform/http/keys.ts'
 import { addressKey, countFailures } from '../../platform/http/limits.ts'
-import { changeRows, lockRows, readRow, readRows } from '../../platform/db/statements.ts'
-import { type Job, jobOf, type Problem, readProblem, type Rule, spelledOut } from './rules.ts'
+import { changeRows, lockRows, readRow } from '../../platform/db/statements.ts'
+import { shown } from '../../platform/outbound/texts.ts'
+import { evaluateRules, recordRejection } from './match.ts'
+import { type Job, jobOf, spelledOut } from './rules.ts'
 import { countRefusal, type VerifiedToken, verifyToken } from './verify.ts'
 
 const jobs = db
@@ -124,7 +126,7 @@ async function matchRules(services: Services, token: VerifiedToken, hash: string
           .onConflict((conflict) => conflict.columns(['job_id', 'rule_id']).doNothing()),
       )
     }
-    const use = { last_used_at: now(), last_use: `${nameJob(job)} read packages.`.slice(0, 500) }
+    const use = { last_used_at: now(), last_use: shown(`${nameJob(job)} read packages.`, 500) }
     const ids = allowed.map(({ id }) => id)
     await changeRows(em, db.updateTable('trusted_publishers').set(use).where('id', 'in', ids))
     return null
@@ -139,82 +141,6 @@ async function matchRules(services: Services, token: VerifiedToken, hash: string
 /** Returns how a job is named for people, such as `acme/acme_ui (GitHub Actions)`. */
 export const nameJob = ({ issuerName, facts }: Job): string => `${spelledOut(facts.repository ?? 'an unknown repository')} (${issuerName})`
 
-/** Returns the rules that allow a job to read, locked to its repository; without any, the reason of the rule that is closest to it. */
-async function evaluateRules(em: EntityManager, issuerId: string, job: Job): Promise<{ allowed: Rule[]; problem: Problem | null }> {
-  const rows = await readRows(
-    em,
-    rules
-      .where('issuer_id', '=', issuerId)
-      .where((eb) =>
-        eb.or([eb('repository', 'is', null), eb('repository', 'like', '%*%'), eb('repository', '=', job.facts.repository ?? '')]),
-      ),
-  )
-  const allowed: Rule[] = []
-  const problems: Problem[] = []
-  for (const rule of rows.map(toRule)) {
-    const locked = await lockToRepository(em, rule, job, readProblem)
-    if ('message' in locked) problems.push(locked)
-    else allowed.push(locked)
-  }
-  // A rule for another repository does not concern this job.
-  return { allowed, problem: closest(problems.filter(({ rank }) => rank > 0)) }
-}
-
-/** Returns the problem of the rule that is closest to allowing the job. */
-export const closest = (problems: readonly Problem[]): Problem | null =>
-  problems.reduce<Problem | null>((best, one) => (best && best.rank >= one.rank ? best : one), null)
-
-export const rules = db
-  .selectFrom('trusted_publishers')
-  .select(['id', 'repository', 'workflow', 'environment', 'events', 'claims', 'tag_pattern', 'is_read_only'])
-  .select(['locked_repository_id', 'locked_owner_id', 'publisher_id'])
-  .orderBy('id')
-
-export const toRule = (row: InferResult<typeof rules>[number]): Rule => ({
-  id: row.id,
-  repository: row.repository,
-  workflow: row.workflow,
-  environment: row.environment,
-  events: row.events.split(',').filter(Boolean),
-  claims: JSON.parse(row.claims) as Record<string, string>,
-  tagPattern: row.tag_pattern,
-  isReadOnly: row.is_read_only,
-  lockedRepositoryId: row.locked_repository_id,
-  lockedOwnerId: row.locked_owner_id,
-  publisherId: row.publisher_id,
-})
-
-/**
- * Evaluates a rule and locks it to the ids of the job's repository at its first use. Of concurrent jobs, one locks it and the others are compared
- * with that. Patterns of repositories are locked to the owner only, and patterns of owners, or that include subgroups of GitLab, not at all.
- */
-export async function lockToRepository(
-  em: EntityManager,
-  rule: Rule,
-  job: Job,
-  check: (rule: Rule, job: Job) => Problem | null,
-): Promise<Rule | Problem> {
-  const problem = check(rule, job)
-  if (problem) return problem
-  const { repositoryId, ownerId } = job.facts
-  const { repository, lockedRepositoryId, lockedOwnerId } = rule
-  const repositoryLock = repository?.includes('*') === false ? repositoryId : null
-  const hasOneOwner = repository?.includes('/') && !(job.preset === 'gitlab' ? repository : repository.replace(/[^/]*$/, '')).includes('*')
-  const ownerLock = hasOneOwner ? ownerId : null
-  if ((lockedRepositoryId ?? repositoryLock) === lockedRepositoryId && (lockedOwnerId ?? ownerLock) === lockedOwnerId) return rule
-  const lock = db
-    .updateTable('trusted_publishers')
-    .set({ locked_repository_id: lockedRepositoryId ?? repositoryLock, locked_owner_id: lockedOwnerId ?? ownerLock })
-    .where('id', '=', rule.id)
-    .where('locked_repository_id', lockedRepositoryId === null ? 'is' : '=', lockedRepositoryId)
-    .where('locked_owner_id', lockedOwnerId === null ? 'is' : '=', lockedOwnerId)
-  await changeRows(em, lock)
-  const row = await readRow(em, rules.where('id', '=', rule.id))
-  if (!row) return { ruleId: rule.id, rank: 1, message: 'The rule for this job has just been removed.' }
-  const current = toRule(row)
-  return check(current, job) ?? current
-}
-
 /** Stores a verified token, and deletes expired ones. Returns its id. */
 async function storeJob(em: EntityManager, token: VerifiedToken, job: Job, hash: string, now: Date): Promise<string> {
   await changeRows(em, db.deleteFrom('ci_jobs').where('expires_at', '<', new Date(now.getTime() - 3_600_000)))
@@ -223,7 +149,7 @@ async function storeJob(em: EntityManager, token: VerifiedToken, job: Job, hash:
     created_at: now,
     hash,
     issuer_id: token.issuerId,
-    display_name: nameJob(job).slice(0, 400),
+    display_name: shown(nameJob(job), 400),
     claims: JSON.stringify(token.claims),
     expires_at: token.expiresAt,
   }
@@ -235,25 +161,4 @@ async function storeJob(em: EntityManager, token: VerifiedToken, job: Job, hash:
       .onConflict((conflict) => conflict.column('hash').doNothing()),
   )
   return (await readRow(em, db.selectFrom('ci_jobs').select('id').where('hash', '=', hash)))?.id ?? row.id
-}
-
-const rejectionMs = 60_000
-
-/** Counts a job that a rule rejected, and records why. The same reason is written at most once a minute. */
-export async function recordRejection(services: Pick<Services, 'database' | 'now' | 'state'>, { ruleId, message }: Problem): Promise<void> {
-  const { database, now } = services
-  countRefusal(services, 'rule')
-  const at = now()
-  const rejection = db
-    .updateTable('trusted_publishers')
-    .set({ last_rejected_at: at, last_rejection: message })
-    .where('id', '=', ruleId)
-    .where((eb) =>
-      eb.or([
-        eb('last_rejected_at', 'is', null),
-        eb('last_rejected_at', '<', new Date(at.getTime() - rejectionMs)),
-        eb('last_rejection', '<>', message),
-      ]),
-    )
-  await changeRows(database.fork(), rejection)
 }

@@ -5,6 +5,7 @@ import { db } from '../../platform/db/query.ts'
 import { changeRows } from '../../platform/db/statements.ts'
 import { compareClock, requestIssuer } from '../../platform/outbound/issuer.ts'
 import { NotFetched, orTemporary, readContent } from '../../platform/outbound/request.ts'
+import { shown } from '../../platform/outbound/texts.ts'
 import type { Services } from '../../services.ts'
 
 type Fetcher = Pick<Services, 'config' | 'stopping' | 'state' | 'now'>
@@ -38,9 +39,9 @@ export async function fetchKeys(services: Fetcher, issuerUrl: string): Promise<s
   const discovered = discovery.safeParse(await fetchJson(services, issuerUrl, `${issuerUrl}/.well-known/openid-configuration`, signal))
   if (!discovered.success) throw new NotFetched('its discovery document has no issuer and jwks_uri')
   const { issuer, jwks_uri: keysUrl } = discovered.data
-  if (issuer !== issuerUrl) throw new NotFetched(`its discovery document names the issuer ${issuer.slice(0, 200)}`)
+  if (issuer !== issuerUrl) throw new NotFetched(`its discovery document names the issuer ${shown(issuer)}`)
   const keySet = jwks.safeParse(await fetchJson(services, issuerUrl, keysUrl, signal))
-  if (!keySet.success) throw new NotFetched(`${keysUrl.slice(0, 200)} is not a JSON Web Key Set`)
+  if (!keySet.success) throw new NotFetched(`${shown(keysUrl)} is not a JSON Web Key Set`)
   return JSON.stringify({ keys: keySet.data.keys.filter(({ kty }) => kty !== 'oct') })
 }
 
@@ -63,15 +64,14 @@ async function fetchJson(services: Fetcher, issuer: string, url: string, signal:
 }
 
 function explain(url: string, error: unknown, signal: AbortSignal): unknown {
-  if (error instanceof SyntaxError) return new NotFetched(`${url.slice(0, 200)} is not JSON`)
+  if (error instanceof SyntaxError) return new NotFetched(`${shown(url)} is not JSON`)
   if (!(error instanceof NotFetched)) return error
-  if (signal.aborted) return new NotFetched(`${url.slice(0, 200)} did not answer within ${attemptMs / 1000} seconds`)
+  if (signal.aborted) return new NotFetched(`${shown(url)} did not answer within ${attemptMs / 1000} seconds`)
   return error
 }
 
 async function readText(url: string, answer: IncomingMessage): Promise<string> {
-  if (answer.statusCode !== 200)
-    throw new NotFetched(`${url.slice(0, 200)} answers with the status ${answer.statusCode}`, { isTemporary: true })
+  if (answer.statusCode !== 200) throw new NotFetched(`${shown(url)} answers with the status ${answer.statusCode}`, { isTemporary: true })
   return (await readContent(answer, maxBytes)).toString()
 }
 
@@ -106,9 +106,11 @@ export async function refreshKeys(services: Keeper, issuer: IssuerKeys): Promise
     await changeRows(database.fork(), update.set({ key_set: keySet, keys_fetched_at: at, key_problem: null }))
     return { ...issuer, keySet, keysFetchedAt: at }
   } catch (error) {
+    // Without a problem, later requests would wait for this attempt.
+    const problem = error instanceof NotFetched ? shown(error.message, 500) : 'The attempt failed because of an error of this server.'
+    await changeRows(database.fork(), update.set({ key_problem: problem }))
     if (!(error instanceof NotFetched)) throw error
-    log.warning(`The keys of the issuer ${issuer.url} could not be fetched: ${error.message}`)
-    await changeRows(database.fork(), update.set({ key_problem: error.message.slice(0, 500) }))
+    log.warning(`The keys of the issuer ${issuer.url} could not be fetched: ${problem}`)
     return issuer
   }
 }

@@ -16,6 +16,8 @@ export type JobFacts = {
   workflow: string | null
   /** Repository and path of the workflow file that defines the job: that file, or a reusable workflow, which can be in another repository. */
   definition: string | null
+  /** The repository of that file. */
+  definingRepository: string | null
   environment: string | null
   /** What started the job, such as `push`. */
   event: string | null
@@ -42,60 +44,10 @@ const noFacts: JobFacts = {
   commit: null,
   workflow: null,
   definition: null,
+  definingRepository: null,
   environment: null,
   event: null,
   runId: null,
-}
-
-type PresetClaims = {
-  /** What names the repository, for messages. */
-  repository: string
-  /** Claims with the ref, of which tokens have at least one. Empty if tokens never name it. */
-  ref: readonly string[]
-  /** Whether the ref can be a tag. */
-  hasTags: boolean
-  /** Whether the event is missing, or the same for pushes and pull requests, or that of a parent pipeline. */
-  hidesPullRequests: boolean
-  /** Claims that identify the owner of a repository. Null if each organization has its own issuer. */
-  owner: readonly string[] | null
-}
-
-const likeGithub: PresetClaims = {
-  repository: 'repository',
-  ref: ['ref'],
-  hasTags: true,
-  hidesPullRequests: false,
-  owner: ['repository', 'repository_id', 'repository_owner', 'repository_owner_id', 'sub'],
-}
-
-/** What the tokens of CI systems contain. */
-export const presetClaims: Record<IssuerPreset, PresetClaims> = {
-  github: likeGithub,
-  forgejo: likeGithub,
-  gitlab: {
-    repository: 'project_path',
-    ref: ['ref', 'ref_path'],
-    hasTags: true,
-    hidesPullRequests: true,
-    owner: ['project_path', 'project_id', 'namespace_path', 'namespace_id', 'sub'],
-  },
-  buildkite: {
-    repository: 'pipeline_slug',
-    ref: ['build_branch', 'build_tag'],
-    hasTags: true,
-    hidesPullRequests: true,
-    owner: ['organization_slug', 'organization_id', 'pipeline_id', 'sub'],
-  },
-  circleci: {
-    repository: 'oidc.circleci.com/vcs-origin',
-    ref: ['oidc.circleci.com/vcs-ref'],
-    hasTags: true,
-    hidesPullRequests: true,
-    owner: null,
-  },
-  bitbucket: { repository: 'repositoryUuid', ref: ['branchName'], hasTags: false, hidesPullRequests: true, owner: null },
-  google: { repository: 'email that is verified', ref: [], hasTags: false, hidesPullRequests: false, owner: ['email', 'sub'] },
-  custom: { ...likeGithub, repository: 'repository or sub', owner: null },
 }
 
 type Read = (claim: string) => string | null
@@ -112,6 +64,7 @@ function github(read: Read): Partial<JobFacts> {
     commit: read('sha'),
     workflow: path ?? read('workflow'),
     definition: definition?.split('@')[0] ?? null,
+    definingRepository: /^[^/]+\/[^/@]+(?=\/)/.exec(definition ?? '')?.[0] ?? null,
     environment: read('environment'),
     event: read('event_name'),
     runId: read('run_id'),
@@ -129,6 +82,7 @@ function gitlab(read: Read): Partial<JobFacts> {
     commit: read('sha'),
     workflow: path ?? null,
     definition: project === undefined ? null : `${project}/${path}`,
+    definingRepository: project ?? null,
     environment: read('environment'),
     event: read('pipeline_source'),
     runId: read('job_id'),

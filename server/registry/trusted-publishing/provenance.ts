@@ -3,7 +3,9 @@ import { insufficientPermissions } from '../../errors.ts'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { db } from '../../platform/db/query.ts'
 import { changeRows, insertRows, readRow, readRows } from '../../platform/db/statements.ts'
-import { closest, lockToRepository, nameJob, recordRejection, rules, toRule } from './identify.ts'
+import { shown } from '../../platform/outbound/texts.ts'
+import { nameJob } from './identify.ts'
+import { closest, lockToRepository, recordRejection, rules, toRule } from './match.ts'
 import { countRefusal } from './verify.ts'
 import { type Claims, type JobFacts, type JobUrls, jobUrls } from './presets.ts'
 import { type Job, jobOf, type Problem, publishProblem, type Rule } from './rules.ts'
@@ -101,7 +103,7 @@ export async function recordPublish(
 ): Promise<void> {
   const { name, version, at } = published
   await insertRows(em, 'version_provenances', [{ version_id: versionId, details: JSON.stringify(provenance) }])
-  const use = { last_used_at: at, last_use: `${provenance.repository ?? 'A job'} published ${name} ${version}.`.slice(0, 500) }
+  const use = { last_used_at: at, last_use: shown(`${provenance.repository ?? 'A job'} published ${name} ${version}.`, 500) }
   await changeRows(em, db.updateTable('trusted_publishers').set(use).where('id', '=', rule.id))
 }
 

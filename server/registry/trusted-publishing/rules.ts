@@ -1,6 +1,7 @@
 import { matchesPattern } from '../../platform/pub/package-name.ts'
 import type { IssuerPreset } from './entity.ts'
-import { type Claims, claimText, describeJob, type JobFacts, presetClaims } from './presets.ts'
+import { presetClaims } from './preset-claims.ts'
+import { type Claims, claimText, describeJob, type JobFacts } from './presets.ts'
 import { shown } from '../../platform/outbound/texts.ts'
 
 /** A rule as it is compared with a job. */
@@ -56,19 +57,26 @@ export const publishProblem = (rule: Rule, job: Job, published: { name: string; 
 function firstProblem(checks: readonly Check[], rule: Rule, job: Job, subject: Subject): Problem | null {
   for (const [rank, check] of checks.entries()) {
     const message = check(rule, job, subject)
-    if (message !== null) return { ruleId: rule.id, rank, message: message.slice(0, 500) }
+    if (message !== null) return { ruleId: rule.id, rank, message: shown(message, 500) }
   }
   return null
 }
 
 const checkRepository: Check = (rule, { preset, facts: { repository } }, { what }) => {
-  if (rule.repository === null || (repository !== null && matchesPattern(rule.repository, repository))) return null
+  const { repository: pattern } = rule
+  if (pattern === null || (repository !== null && matchesPattern(comparable(preset, pattern), comparable(preset, repository)))) return null
   const job =
     repository === null
       ? `The token of this job has no claim ${presetClaims[preset].repository}.`
       : `This job runs in ${spelledOut(repository)}.`
-  return `${job} ${what} from ${rule.repository} only.`
+  return `${job} ${what} from ${pattern} only.`
 }
+
+/** Returns a text with ASCII letters in lower case, as `lower` of all databases does. */
+export const lowerCase = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+
+/** Returns the name of a repository in the form in which names are compared. Names that differ only in case are the same for all known CI systems. */
+const comparable = (preset: IssuerPreset, name: string): string => (preset === 'custom' ? name : lowerCase(name))
 
 /** Returns the name of a repository for a message, in which letters that look like Latin ones are visible as what they are. */
 export const spelledOut = (name: string): string =>
@@ -96,12 +104,13 @@ const checkClaims: Check = (rule, { claims }, { what }) => {
 const checkMayPublish: Check = ({ isReadOnly }, { facts: { repository } }, { published }) =>
   isReadOnly ? `Jobs of ${shown(repository ?? 'this repository')} can read packages, but not publish ${published?.name}.` : null
 
-/** Rejects jobs that run code or input of people who cannot write to the repository. `workflow_run` also follows workflows of pull requests. */
-const checkTrigger: Check = (_rule, { facts: { event } }) => {
-  if (event === 'workflow_run')
-    return 'This job was started by workflow_run, also after workflows of pull requests. Such jobs cannot publish.'
-  const isPullRequest = event !== null && /^(?:pull_request|merge_request|external_pull_request)/.test(event)
-  return isPullRequest ? `This job was started by ${shown(event)}. Jobs of pull requests cannot publish.` : null
+/** Rejects jobs that people who cannot write to the repository may have started. `workflow_run` also follows workflows of pull requests. */
+const checkTrigger: Check = (rule, { preset, facts: { event } }) => {
+  if (event === null) return null
+  if (/^(?:pull_request|merge_request|external_pull_request)/i.test(event))
+    return `This job was started by ${shown(event)}. Jobs of pull requests cannot publish.`
+  if (presetClaims[preset].writerEvents?.includes(event) !== false || rule.events.includes(event)) return null
+  return `This job was started by ${shown(event)}, which may need no write access. Such jobs can publish only if the rule names the event.`
 }
 
 /** Rejects jobs that have the rights of the repository, but can run the code of a fork or the commands of the user who reran them. */
@@ -112,11 +121,16 @@ const checkReadTrigger: Check = (_rule, { facts: { event } }) => {
     : null
 }
 
-/** Rejects reusable workflows of other repositories, whose owners could do whatever they like with the rights of the job, unless the rule names the workflow. */
-const checkDefinition: Check = (rule, { facts: { definition, repository } }, { what }) => {
-  if (definition === null || (repository !== null && definition.startsWith(`${repository}/`))) return null
-  if (rule.workflow !== null && matchesPattern(rule.workflow, definition)) return null
-  return `This job runs the workflow ${shown(definition)} of another repository. ${what} by ${rule.workflow ?? `workflows of ${shown(repository ?? '')}`} only.`
+/** Rejects reusable workflows of other repositories, whose owners could do whatever they like with the rights of the job, unless the rule names that repository in full. */
+const checkDefinition: Check = (rule, { preset, facts: { definition, definingRepository, repository } }, { what }) => {
+  if (definition === null) return null
+  const [own, defining] = [repository, definingRepository].map((name) => name && comparable(preset, name))
+  if (defining != null && defining === own) return null
+  const named = comparable(preset, rule.workflow?.split('*')[0] ?? '')
+  if (defining != null && named.startsWith(`${defining}/`)) return null
+  const namesRepository = /^[^*/.][^*/]*\/[^*/]+\//.test(rule.workflow ?? '')
+  const allowed = namesRepository ? rule.workflow : `${rule.workflow ?? 'workflows'} of ${shown(repository ?? '')}`
+  return `This job runs the workflow ${shown(definition)} of another repository. ${what} by ${allowed} only.`
 }
 
 /**

@@ -15,7 +15,7 @@ import { lockPublisher } from '../publishers/service.ts'
 import { TokenIssuer, TrustedPublisher } from './entity.ts'
 import { forgetMatches, lockIssuer } from './issuers.ts'
 import { canAdministerRule } from './list.ts'
-import { presetClaims } from './presets.ts'
+import { identifiesOwner, presetClaims } from './preset-claims.ts'
 import { spelledOut } from './rules.ts'
 
 /** Maximum numbers of rules of a package or publisher, and of claims of a rule. */
@@ -155,9 +155,8 @@ function toColumns({ repository, workflow, environment, tagPattern, ...input }: 
     environment: trimmed(environment),
     tagPattern: trimmed(tagPattern),
   }
-  const claims = Object.fromEntries((input.claims ?? []).map(({ claim, pattern }) => [claim, pattern]))
-  if ((columns.repository ?? '').replaceAll('*', '') === '' && !Object.values(claims).some((pattern) => pattern.replaceAll('*', '') !== ''))
-    throw invalidInput('repository: name a repository, or a claim that identifies the job.', 'repository')
+  const claims = (input.claims ?? []).map(({ claim, pattern }) => [claim, pattern] as const)
+  if (new Map(claims).size < claims.length) throw invalidInput('claims: name each claim once.', 'claims')
   if (columns.tagPattern !== null && !/^[^{}]*$/.test(columns.tagPattern.replace(/\{\{(?:version|name)\}\}/g, '')))
     throw invalidInput('tagPattern: may contain {{version}} and {{name}} only.', 'tagPattern')
   if (columns.tagPattern !== null && columns.tagPattern.split('{{version}}').length !== 2)
@@ -166,7 +165,7 @@ function toColumns({ repository, workflow, environment, tagPattern, ...input }: 
     ...columns,
     label: trimmed(input.label) ?? '',
     events: (input.events ?? []).join(','),
-    claims: JSON.stringify(claims),
+    claims: JSON.stringify(Object.fromEntries(claims)),
     isReadOnly: input.isReadOnly ?? false,
   }
 }
@@ -185,15 +184,13 @@ function requireFit(rule: TrustedPublisher): void {
 function requireOwner({ issuer: { preset }, repository }: TrustedPublisher, patterns: Record<string, string>): void {
   const letter = preset === 'custom' ? undefined : /[^!-~]/u.exec(repository ?? '')?.[0]
   if (letter !== undefined) throw invalidInput(`repository: must not contain “${spelledOut(letter)}”.`, 'repository')
-  const { owner } = presetClaims[preset]
-  if (owner === null) return
-  const namesOwner = (pattern: string) =>
-    !pattern.includes('*') || (preset === 'google' ? /@[^*]+$/ : /^[^*/]+\/|^[^*:]+:[^*:]+:/).test(pattern)
+  const { repositoryWithOwner, ownerClaims } = presetClaims[preset]
   const name = repository?.replaceAll('*', '') ? repository : null
-  if (name !== null && !namesOwner(name))
+  if (name !== null && !repositoryWithOwner.test(name))
     throw invalidInput(`repository: name the owner in full, such as acme/*. Anyone can register a name that matches ${name}.`, 'repository')
-  if (name === null && !owner.some((claim) => patterns[claim] !== undefined && namesOwner(patterns[claim])))
-    throw invalidInput(`repository: name a repository, or its owner by one of the claims ${owner.join(', ')}.`, 'repository')
+  if (name !== null || identifiesOwner(preset, patterns)) return
+  const claims = ownerClaims ? `its owner by one of the claims ${Object.keys(ownerClaims).join(', ')}` : 'a claim that identifies the job'
+  throw invalidInput(`repository: name a repository, or ${claims}.`, 'repository')
 }
 
 /** Requires a rule for publishing to name a ref if the tokens of its issuer do not say reliably what started a job. */

@@ -2,7 +2,7 @@ import type { JSONWebKeySet } from 'jose'
 import { missingAuthentication, serviceUnavailable } from '../../errors.ts'
 import { db, prepared } from '../../platform/db/query.ts'
 import { loadJose, publicKeyAlgorithms } from '../../platform/http/keys.ts'
-import { shown } from '../../platform/outbound/texts.ts'
+import { isStorable, shown } from '../../platform/outbound/texts.ts'
 import type { Services } from '../../services.ts'
 import type { IssuerPreset } from './entity.ts'
 import { areDue, areExpired, renewKeys } from './keys.ts'
@@ -69,6 +69,7 @@ async function verify(services: Verifier, token: string): Promise<VerifiedToken>
   const { database, config, now } = services
   const iss = readUnverified(token, 'claims', 'iss')
   if (iss === null) throw new Rejected('malformed', 'This server accepts no tokens of this form.')
+  requireStorable(iss)
   const issuer = await database.reads.get(issuerOf, iss)
   if (!issuer) throw new Rejected('issuer', `This server accepts no tokens of the issuer ${shown(iss)}.`)
   const claims = await verifySignature(services, token, {
@@ -78,6 +79,7 @@ async function verify(services: Verifier, token: string): Promise<VerifiedToken>
     keysFetchedAt: issuer.keys_fetched_at,
     keysTriedAt: issuer.keys_tried_at,
   })
+  requireStorable(claims)
   requireAudience(claims, config.SERVER_URL)
   if (claimText(claims, 'sub') === null) throw new Rejected('malformed', 'The token does not name its subject (sub).')
   const expiresAt = requireTimes(claims, now())
@@ -147,6 +149,11 @@ function explain(token: string, error: unknown): unknown {
   }
   const isInvalid = code.startsWith('ERR_J') || [SyntaxError, TypeError, DOMException].some((kind) => error instanceof kind)
   return isInvalid ? new Rejected('signature', 'The signature of the token is invalid.') : error
+}
+
+/** Claims are stored, and compared with stored rules. */
+function requireStorable(claims: unknown): void {
+  if (!isStorable(claims)) throw new Rejected('malformed', 'The claims of the token contain U+0000 or an unpaired surrogate.')
 }
 
 /** Requires exactly this server as the audience: a token for several servers could be used by each of them at the others. */
