@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
+import { Session } from '../../server/accounts/sessions/entity.ts'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
@@ -150,14 +151,14 @@ describe('required second factor', () => {
 
   it('is proved with an existing passkey', async () => {
     await using app = await consoleApp({ env: { REQUIRE_SECOND_FACTOR: 'all' } })
-    const { page, member } = await openSecurity(app)
+    const { page } = await openSecurity(app)
     await VirtualAuthenticator.add(page)
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.keyboard.press('Enter')
     await page.getByText('Your account has a second factor now.').waitFor()
     await settled(page)
-    await page.context().clearCookies()
-    await startSession(page, app.url, member.email)
+    // As after a sign-in through a provider.
+    await app.services.database.fork().nativeUpdate(Session, {}, { hasSecondFactor: false })
     await page.goto('/settings/profile')
     await page.getByText('Confirm with a passkey to continue.').waitFor()
     await page.getByRole('button', { name: 'Use a passkey' }).click()
