@@ -36,7 +36,15 @@ describe('an account without a sign-in through its provider for OIDC_MAX_IDLE_DA
     expect(String(refused.headers['www-authenticate'])).toContain('paused')
     expect((await token.graphql('{ packages(first: 1) { totalCount } }')).body.errors[0].message).toContain('paused')
     expect(await browser.viewer()).toBeNull()
+    const admin = await app.admin()
+    const listed = () => admin.graphql('{ users(first: 9) { nodes { displayName tokens(first: 1) { nodes { isPaused } } } } }')
+    const isPaused = async () => {
+      const { nodes } = (await listed()).body.data.users
+      return nodes.find(({ displayName }: { displayName: string }) => displayName === 'Alice').tokens.nodes[0].isPaused
+    }
+    expect(await isPaused()).toBe(true)
     expect(await new Browser(app).signIn(stub, alice)).toBe('/')
+    expect(await isPaused()).toBe(false)
     expect((await token.get('/api/packages')).status).toBe(200)
   })
 

@@ -7,6 +7,8 @@ interface Choice {
   value: Purpose
   label: string
   description: string
+  /** Suggested name of the token. */
+  name: string
   /** The actions that the token allows by default; null for everything that its scopes allow. */
   actions: TokenAction[] | null
   scopes: TokenScope[]
@@ -18,6 +20,7 @@ const choices: Choice[] = [
     value: 'machine',
     label: 'Use on my machine',
     description: 'The dart and flutter tools get and publish packages.',
+    name: 'My machine',
     actions: ['READ', 'PUBLISH'],
     scopes: ['READ', 'WRITE'],
     days: 90,
@@ -26,6 +29,7 @@ const choices: Choice[] = [
     value: 'publish',
     label: 'Publish from CI',
     description: 'Jobs publish the packages that you name.',
+    name: 'Publish from CI',
     actions: ['READ', 'PUBLISH'],
     scopes: ['READ', 'WRITE'],
     days: 90,
@@ -34,6 +38,7 @@ const choices: Choice[] = [
     value: 'read',
     label: 'Get packages in CI',
     description: 'Jobs download packages, and nothing else.',
+    name: 'Get packages in CI',
     actions: ['READ'],
     scopes: ['READ'],
     days: 90,
@@ -42,6 +47,7 @@ const choices: Choice[] = [
     value: 'account',
     label: 'Manage packages by script',
     description: 'All that your account may do, except administration.',
+    name: 'Script',
     actions: null,
     scopes: ['READ', 'WRITE'],
     days: 30,
@@ -50,6 +56,7 @@ const choices: Choice[] = [
     value: 'administration',
     label: 'Administer by script',
     description: 'All that your role allows on this server.',
+    name: 'Administration script',
     actions: null,
     scopes: ['READ', 'WRITE', 'ADMIN'],
     days: 7,
@@ -89,10 +96,11 @@ export interface TokenDraft {
   days: number
 }
 
-/** Returns the preset of a purpose. `maxDays` is the maximum lifetime on this server. */
-export function presetOf(purpose: Purpose, role: Role, maxDays?: number | null) {
-  const { actions, days } = choiceOf(purpose, role)
-  return { purpose, actions: actions ?? [], days: Math.min(days, maxDays ?? days) }
+/** Returns the preset of a purpose. `maxDays` is the maximum lifetime on this server. A name that the user has typed stays. */
+export function presetOf(purpose: Purpose, role: Role, maxDays?: number | null, typed = '') {
+  const { actions, days, name } = choiceOf(purpose, role)
+  const isTyped = typed !== '' && choices.every((choice) => choice.name !== typed)
+  return { purpose, name: isTyped ? typed : name, actions: actions ?? [], days: Math.min(days, maxDays ?? days) }
 }
 
 /** Returns whether tokens for this purpose can be limited to actions and packages. */

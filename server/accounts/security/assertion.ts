@@ -1,7 +1,6 @@
 import type { Loaded } from '@mikro-orm/core'
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server'
 import { missingAuthentication } from '../../errors.ts'
-import { isIdle } from '../../platform/access/authenticate.ts'
 import type { Context } from '../../platform/access/context.ts'
 import type { Viewer } from '../../platform/access/roles.ts'
 import { clearCookie, readCookie, setCookie } from '../../platform/http/cookies.ts'
@@ -12,7 +11,7 @@ import { LinkedIdentity } from '../providers/entity.ts'
 import { originOf } from '../sessions/origin.ts'
 import { countSignInFailure, sendSession, startSession } from '../sessions/start.ts'
 import { User } from '../users/entity.ts'
-import { reloadUser } from '../users/service.ts'
+import { isIdleUser, reloadUser } from '../users/service.ts'
 import {
   assertionShape,
   challengeBytes,
@@ -69,12 +68,11 @@ export async function signInWithPasskey(context: Context, given: unknown): Promi
 }
 
 /** Rejects a user who must sign in through the provider first: a session would be paused from its start. */
-async function rejectIdle(context: Context, { id, kind, role, providerSignInAt, lastLoginAt, createdAt }: User): Promise<void> {
-  const { em, config, now } = context
+async function rejectIdle(context: Context, { id, providerSignInAt }: User): Promise<void> {
+  const { em, config } = context
   if (!providerSignInAt) return
   const account = await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
-  const signIns = { provider_sign_in_at: providerSignInAt, last_login_at: lastLoginAt ?? null, user_created_at: createdAt }
-  if (!isIdle({ kind, role, has_password: account.passwordHash != null, ...signIns }, config, now())) return
+  if (!isIdleUser(account, context)) return
   countSignInFailure(context, 'idle')
   const issuers = (await em.find(LinkedIdentity, { user: id })).map(({ issuer }) => new URL(issuer).host)
   throw missingAuthentication(

@@ -19,7 +19,7 @@ import {
 import { revokeBySecret, revokeToken, revokeUserToken } from './revoke.ts'
 import { rotateToken } from './rotate.ts'
 import { createToken, listTokens, type TokenOrder } from './service.ts'
-import { loadUser } from '../users/service.ts'
+import { isIdleUser, loadUser } from '../users/service.ts'
 import { UserRef, UserReference, referencedUser } from '../users/refs.ts'
 
 builder.node(AccessTokenRef, {
@@ -48,6 +48,13 @@ builder.node(AccessTokenRef, {
     isExpired: t.boolean({
       description: 'Whether the token has expired, so that it is not accepted any more.',
       resolve: ({ expiresAt }, _args, { now }) => expiresAt != null && expiresAt <= now(),
+    }),
+    isPaused: t.boolean({
+      description: 'Whether the token is not accepted until its owner signs in again.',
+      resolve: async ({ user }, _args, context) => {
+        const owner = await loadUser(context, user.id)
+        return owner != null && isIdleUser(owner, context)
+      },
     }),
     lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', nullable: true, description: 'When the token was last used, to the minute.' }),
     owner: t.field({

@@ -4,8 +4,9 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { idOf } from '../../platform/db/base.ts'
 import { emailKey } from './input.ts'
 import { ApiError, conflict, insufficientPermissions, notFound } from '../../errors.ts'
-import type { SignedInContext } from '../../platform/access/context.ts'
+import type { Context, SignedInContext } from '../../platform/access/context.ts'
 import type { Loaded } from '@mikro-orm/core'
+import { isIdle } from '../../platform/access/authenticate.ts'
 import { isProtected } from './policy.ts'
 
 /** Loads users by id, with one query for all ids that are requested at the same moment. Returns null for a deleted user. */
@@ -17,6 +18,13 @@ export const loadUser = batched(async (em, ids) => {
 /** Reads the current state of a user, after a change. */
 export const reloadUser = (em: EntityManager, id: string): Promise<Loaded<User, 'passwordHash'>> =>
   em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
+
+/** Returns whether sessions and tokens of the user are paused until the next sign-in. */
+export function isIdleUser(user: Loaded<User, 'passwordHash'>, { config, now }: Context): boolean {
+  const { kind, role, passwordHash, providerSignInAt, lastLoginAt, createdAt } = user
+  const signIns = { provider_sign_in_at: providerSignInAt ?? null, last_login_at: lastLoginAt ?? null, user_created_at: createdAt }
+  return isIdle({ kind, role, has_password: passwordHash != null, ...signIns }, config, now())
+}
 
 /** An id that no user has, so that a filter by an unknown address matches nothing. */
 const unknownUser = '00000000-0000-0000-0000-000000000000'

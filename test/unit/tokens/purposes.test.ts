@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { listed, presetOf, purposesOf, type Purpose, tokenOf } from '../../../web/tokens/purposes.ts'
 import type { Role } from '../../../web/generated/graphql.ts'
 
-/** Returns the token that the form requests if only its name is typed. */
+/** Returns the token that the form requests if nothing is typed. */
 const untouched = (purpose: Purpose, role: Role, maxDays?: number) =>
-  tokenOf({ name: 'ci', packages: '', addresses: '', ...presetOf(purpose, role, maxDays) }, role)
+  tokenOf({ packages: '', addresses: '', ...presetOf(purpose, role, maxDays) }, role)
 
 describe('purposes', () => {
   it.each<[Role, string]>([
@@ -21,14 +21,20 @@ describe('purposes', () => {
     ).toBe(expected)
   })
 
-  it.each<[Purpose, string[], string[] | null, number]>([
-    ['machine', ['READ', 'WRITE'], ['READ', 'PUBLISH'], 90],
-    ['publish', ['READ', 'WRITE'], ['READ', 'PUBLISH'], 90],
-    ['read', ['READ'], ['READ'], 90],
-    ['account', ['READ', 'WRITE'], null, 30],
-    ['administration', ['READ', 'WRITE', 'ADMIN'], null, 7],
-  ])('preset the narrowest token for %s', (purpose, scopes, actions, expiresInDays) => {
-    expect(untouched(purpose, 'OWNER')).toEqual({ name: 'ci', scopes, actions, packages: null, addresses: null, expiresInDays })
+  it.each<[Purpose, string, string[], string[] | null, number]>([
+    ['machine', 'My machine', ['READ', 'WRITE'], ['READ', 'PUBLISH'], 90],
+    ['publish', 'Publish from CI', ['READ', 'WRITE'], ['READ', 'PUBLISH'], 90],
+    ['read', 'Get packages in CI', ['READ'], ['READ'], 90],
+    ['account', 'Script', ['READ', 'WRITE'], null, 30],
+    ['administration', 'Administration script', ['READ', 'WRITE', 'ADMIN'], null, 7],
+  ])('preset the narrowest token for %s', (purpose, name, scopes, actions, expiresInDays) => {
+    expect(untouched(purpose, 'OWNER')).toEqual({ name, scopes, actions, packages: null, addresses: null, expiresInDays })
+  })
+
+  it('preset a name only until another one is typed', () => {
+    expect(presetOf('read', 'OWNER', null, 'My machine').name).toBe('Get packages in CI')
+    expect(presetOf('read', 'OWNER', null, '').name).toBe('Get packages in CI')
+    expect(presetOf('read', 'OWNER', null, 'laptop').name).toBe('laptop')
   })
 
   it('preset reading for viewers, whose role allows nothing else', () => {
