@@ -20,10 +20,11 @@ export function seal(keys: Keys, text: string): string {
 
 /** Decrypts a sealed text. Returns null if it was changed, or sealed under neither the current nor the previous secret. */
 export function unseal(keys: Keys, sealed: string): string | null {
-  const bytes = Buffer.from(sealed.slice(sealed.indexOf('.') + 1), 'base64url')
+  const prefix = sealed.slice(0, sealed.indexOf('.') + 1)
+  const bytes = Buffer.from(sealed.slice(prefix.length), 'base64url')
   if (bytes.length < nonceBytes + tagBytes) return null
-  for (const { sealed: key } of validKeys(keys)) {
-    const text = decrypt(key, bytes)
+  for (const valid of validKeys(keys)) {
+    const text = prefix === '' || prefix === sealedPrefix(valid) ? decrypt(valid.sealed, bytes) : null
     if (text !== null) return text
   }
   return null
