@@ -190,6 +190,16 @@ describe('back-channel logout', () => {
     expect(await live()).toEqual([true, true, true])
   })
 
+  it('counts only rejected tokens against the limit of an address', async () => {
+    const { stub, app, claims, send } = await withSessions()
+    await using _app = app
+    await using _stub = stub
+    for (const sub of ['one', 'two', 'three']) expect(await send(await stub.sign(claims({ sub })))).toBe(200)
+    const rejected = await Promise.all(Array.from({ length: 600 }, () => send('')))
+    expect(new Set(rejected)).toEqual(new Set([400]))
+    expect(await send('')).toBe(429)
+  })
+
   it('refuses tokens that are forged, old, foreign or no logout tokens', async () => {
     const { stub, app, claims, send, live } = await withSessions()
     await using _app = app

@@ -40,7 +40,7 @@ export const providerRoutes = [
     access: 'open',
     anyCredential: true,
     summary: 'Ends the sessions that a logout token of a provider names (OpenID Connect Back-Channel Logout).',
-    admit: ({ limits, ip }) => limits.use('oidc', `logout ${addressKey(ip)}`),
+    admit: (context) => context.limits.use('oidc', logoutKey(context)),
     handler: logOut,
     accept: acceptForms,
     consumes: ['application/x-www-form-urlencoded'],
@@ -130,11 +130,15 @@ async function finish(context: Context): Promise<unknown> {
   return context.reply.redirect(`${here(context)}${await finishAttempt(context, nameIn(context))}`)
 }
 
+/** Rejected logout tokens are limited apart from sign-ins. A provider that ends many sessions sends all its tokens from one address. */
+const logoutKey = ({ ip }: Pick<Context, 'ip'>): string => `logout ${addressKey(ip)}`
+
 async function logOut(context: Context): Promise<unknown> {
   const { reply, request } = context
   reply.header('cache-control', noStore)
   try {
     await logOutByProvider(context, nameIn(context), (request.body as { logout_token?: unknown } | undefined)?.logout_token)
+    await context.limits.refund('oidc', logoutKey(context))
     return await reply.send()
   } catch (error) {
     if (error instanceof LogoutRejected) throw invalidInput(error.message)

@@ -32,9 +32,9 @@ const limits = {
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
   tokenRequest: { points: 1200, duration: minutes(15) },
-  // each view of the sign-in page takes one, and many people can share an address
+  // each view of the sign-in page, and each start of a sign-in through a provider; many people can share an address
   passkeyOptions: { points: 600, duration: minutes(15) },
-  oidc: { points: 120, duration: minutes(15) },
+  oidc: { points: 600, duration: minutes(15) },
   jobToken: { points: 300, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
   // per account to sign in to: one bucket for each known device, one for known address ranges, and one for all other clients
