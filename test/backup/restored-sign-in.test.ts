@@ -21,9 +21,12 @@ const otherSecret = 'another secret for tests, long enough'
 
 /** Starts a server that has each way to sign in, and backs it up. */
 async function backedUp() {
-  const trusted = await trustedApp({ env: { OIDC_SIGNUP: 'domain', OIDC_SIGNUP_DOMAINS: 'acme.example' } })
-  const { app, admin, member, issuer } = trusted
   const stub = await StubIssuer.start()
+  const trusted = await trustedApp({
+    hosts: [new URL(stub.issuer).host],
+    env: { OIDC_SIGNUP: 'domain', OIDC_SIGNUP_DOMAINS: 'acme.example' },
+  })
+  const { app, admin, member, issuer } = trusted
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
   await trusted.addRule(acmeRule)
   const provider = { name: 'acme', issuer: stub.issuer, clientId: 'snug', clientSecret: 'the client secret of the company' }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type Actor, statuses } from '../actor.ts'
-import { type TestApp, testApp } from '../app.ts'
+import type { TestApp } from '../app.ts'
 import { addPasskey, signInOptions, signInWith } from '../support/authenticator.ts'
 import { packageArchive } from '../support/archive.ts'
 import { anotherInstance } from '../support/instances.ts'
@@ -17,8 +17,8 @@ const signUp = { OIDC_SIGNUP: 'domain', OIDC_SIGNUP_DOMAINS: 'acme.example' }
 const done = { status: expect.toBeOneOf([200, 201, 204]) }
 
 /** A server with a second instance, to which the returned functions send requests. On SQLite, both are the same. */
-async function pair(options: Parameters<typeof testApp>[0] = {}) {
-  const trusted = await trustedApp({ ...options, env: { ...signUp, ...options.env }, alone: true })
+async function pair(...stubs: StubIssuer[]) {
+  const trusted = await trustedApp({ hosts: stubs.map(({ issuer }) => new URL(issuer).host), env: signUp, alone: true })
   const second = await anotherInstance(trusted.app)
   const other: TestApp = second ?? trusted.app
   return {
@@ -32,9 +32,9 @@ async function pair(options: Parameters<typeof testApp>[0] = {}) {
 }
 
 it('applies changes of a sign-in provider on every instance at the next request', async () => {
-  await using all = await pair()
   await using stub = await StubIssuer.start()
   await using foreign = await StubIssuer.start()
+  await using all = await pair(stub, foreign)
   const { admin, other } = all
   const names = async () => (await other.anonymous.get('/api/auth/providers')).body.oidcProviders.map(({ name }: { name: string }) => name)
   const secretAtExchange = () => stub.exchanges.at(-1)?.get('client_secret')
@@ -68,8 +68,8 @@ it('applies changes of a sign-in provider on every instance at the next request'
 })
 
 it('finishes on one instance a sign-in that another one started', async () => {
-  await using all = await pair()
   await using stub = await StubIssuer.start()
+  await using all = await pair(stub)
   const { app, other, admin, member } = all
   await admin.post('/api/admin/oidc-providers', { name: 'acme', issuer: stub.issuer, clientId: 'snug' })
   const started = new Browser(app)

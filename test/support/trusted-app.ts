@@ -3,10 +3,10 @@ import { testApp, type TestOptions } from '../app.ts'
 import { publishArchive } from './publish.ts'
 import { githubClaims, TokenIssuer } from './token-issuer.ts'
 
-/** Starts a server with an issuer, and a member who can add rules to their packages. */
-export async function trustedApp(options: TestOptions = {}) {
+/** Starts a server with an issuer, and a member who can add rules to their packages. `hosts` may have private addresses, too. */
+export async function trustedApp({ hosts = [], ...options }: TestOptions & { hosts?: string[] } = {}) {
   const issuer = await TokenIssuer.start()
-  const app = await testApp({ ...options, env: { TOKEN_ISSUER_HOSTS: issuer.host, ...options.env } })
+  const app = await testApp({ ...options, env: { TOKEN_ISSUER_HOSTS: [issuer.host, ...hosts].join(), ...options.env } })
   const [admin, member] = [await app.admin(), await app.member()]
   const addIssuer = async (preset = 'github', path = 'ci'): Promise<string> => {
     const answer = await admin.post('/api/token-issuers', {
