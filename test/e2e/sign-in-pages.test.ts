@@ -92,7 +92,7 @@ describe('keyboard', () => {
   it('adds a provider, maps a group, and returns the focus after each dialog', async () => {
     await using provider = await OpenIdProvider.start()
     provider.people.ada = { email: 'ada@acme.dev', groups: ['developers'] }
-    await using app = await consoleApp()
+    await using app = await consoleApp({ env: { TOKEN_ISSUER_HOSTS: new URL(provider.issuer).host } })
     const page = await open(app)
     const owner = await app.owner()
     await startSession(page, app.url, owner.email)
