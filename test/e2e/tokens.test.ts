@@ -27,6 +27,15 @@ it('asks for the purpose of a token, and presets the narrowest one', async () =>
   await expect.poll(() => page.evaluate('document.activeElement.role')).toBe('radio')
   expect(await purposesIn(page)).toBe(4)
   expect(await boxes(page)).toBe(2)
+  const name = dialog.getByLabel('Name', { exact: true })
+  expect(await name.inputValue()).toBe('My machine')
+  await page.keyboard.press('ArrowDown', { delay: 100 })
+  await expect.poll(() => name.inputValue()).toBe('Publish from CI')
+  await dialog.getByRole('checkbox', { name: 'Read' }).focus()
+  for (const label of ['Publish', 'Retract']) {
+    await page.keyboard.press('Tab')
+    expect(await dialog.getByRole('checkbox', { name: label }).evaluate((box) => box.matches(':focus'))).toBe(true)
+  }
   await dialog.getByRole('radio', { name: 'Get packages in CI' }).click()
   await expect.poll(() => boxes(page)).toBe(1)
   await dialog.getByText('need no token').waitFor()
@@ -120,6 +129,7 @@ it('rotates a token: the former secret works until the overlap ends', async () =
   const rotate = async (overlap: string) => {
     await page.getByRole('button', { name: 'Rotate test' }).click()
     const dialog = page.getByRole('dialog', { name: 'Rotate “test”?' })
+    await expect.poll(() => page.evaluate('document.activeElement.role')).toBe('combobox')
     await choose(page, 'The current secret keeps working', overlap)
     await expectSound(page, 'rotate-token')
     await dialog.getByRole('button', { name: 'Rotate token' }).click()
