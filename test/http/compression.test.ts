@@ -102,6 +102,7 @@ it('marks every field that returns a secret', () => {
     'ProviderRedirectPayload.redirectUrl',
     'RecoveryCodesPayload.recoveryCodes',
     'ResetPasswordPayload.generatedPassword',
+    'RotateServiceAccountTokenPayload.secret',
     'RotateTokenPayload.secret',
     'StartTotpPayload.qrCode',
     'StartTotpPayload.secret',
