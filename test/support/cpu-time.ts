@@ -10,12 +10,21 @@ export async function cpuMsOf(work: () => unknown): Promise<number> {
 
 /**
  * Returns by which factor the CPU time of `work` grows when its input is four times as large: 4 if the cost is linear, 16 if it is quadratic.
- * Compares the smallest of five measurements, because a busy machine only adds time.
+ * Compares the smallest of nine measurements, because a busy machine only adds time. Both sizes are measured in turn, so that a busy moment meets both.
  */
 export function growthOf<Input>(work: (input: Input) => unknown, small: Input, fourTimesAsLarge: Input): number {
-  const smallest = (input: Input) => Math.min(...Array.from({ length: 5 }, () => threadMsOf(() => work(input))))
-  smallest(small)
-  return smallest(fourTimesAsLarge) / smallest(small)
+  const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY] as [number, number]
+  for (let round = 0; round < 9; round++) {
+    least[0] = Math.min(
+      least[0],
+      threadMsOf(() => work(small)),
+    )
+    least[1] = Math.min(
+      least[1],
+      threadMsOf(() => work(fourTimesAsLarge)),
+    )
+  }
+  return least[1] / least[0]
 }
 
 function threadMsOf(work: () => unknown): number {
