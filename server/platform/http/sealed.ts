@@ -8,7 +8,7 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /** Returns the start of all texts that are sealed with the current key. */
-export const sealedPrefix = ({ sealed }: Keys): string => `${hmac(sealed, 'id').slice(0, 16)}.`
+export const sealedPrefix = ({ sealed }: Pick<Keys, 'sealed'>): string => `${hmac(sealed, 'id').slice(0, 16)}.`
 
 /** Encrypts a secret that must be readable later, such as a client secret or the seed of one-time codes, under a key derived from JWT_SECRET. */
 export function seal(keys: Keys, text: string): string {
