@@ -48,7 +48,7 @@ export const oauthClientBinaries = [
     consumes: [...ofClients.consumes],
     summary:
       'Exchanges a code and its PKCE verifier, or a device code, for a personal access token. Errors have the format of RFC 6749: `{error, error_description}`.',
-    admit: ({ limits, ip }) => limits.use('tokenRequest', addressKey(ip)),
+    admit: ({ limits, ip }) => limits.use('oauth', tokenKey(ip)),
     handler: token,
     produces: { 200: { description: 'The token.', type: 'application/json', schema: issued } },
   }),
@@ -74,12 +74,17 @@ const parametersOf = ({ request }: Context) => (request.body ?? {}) as Parameter
 
 const unstored = (reply: FastifyReply): FastifyReply => reply.header('cache-control', 'no-store').header('pragma', 'no-cache')
 
+const tokenKey = (ip: string): string => `token ${addressKey(ip)}`
+
 async function token(context: Context): Promise<unknown> {
   const { reply, limits, ip } = context
   const parameters = parametersOf(context)
   const isDevice = parameters.grant_type === deviceGrant
-  // Devices poll, so that the lower limit applies to all other requests only. The grant type is known only now.
-  if (!isDevice) await limits.use('oauth', `token ${addressKey(ip)}`)
+  // Devices poll, so that their requests have a limit of their own, which is known only now.
+  if (isDevice) {
+    await limits.refund('oauth', tokenKey(ip))
+    await limits.use('devicePoll', addressKey(ip))
+  }
   const grant = await (isDevice ? exchangeDeviceCode : exchangeCode)(context, parameters)
   return unstored(reply).send({ access_token: grant.secret, token_type: 'Bearer', scope: grant.scopes.join(','), email: grant.email })
 }
