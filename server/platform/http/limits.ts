@@ -31,8 +31,8 @@ const limits = {
   setupVerify: { points: 5, duration: minutes(15) },
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
-  // each view of the sign-in page, and each start of a sign-in through a provider; many people can share an address
   devicePoll: { points: 1200, duration: minutes(15) },
+  // each view of the sign-in page, and each start of a sign-in through a provider; many people can share an address
   passkeyOptions: { points: 600, duration: minutes(15) },
   oidc: { points: 600, duration: minutes(15) },
   jobToken: { points: 300, duration: minutes(15) },
