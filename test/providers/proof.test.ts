@@ -25,17 +25,18 @@ describe('a recent proof through a provider', () => {
     expect(refused.extensions).toMatchObject({ code: 'InsufficientPermissions', proof: 'provider' })
     const round = async () =>
       new URL((await browser.mutate('confirmIdentity', { provider: 'acme', returnTo: '/me' }, 'redirectUrl')).redirectUrl)
+    const atProvider = () => Math.floor((app.clock.now?.getTime() ?? 0) / 1000)
     const at = await round()
     expect(Object.fromEntries(at.searchParams)).toMatchObject({ max_age: '0', prompt: 'login' })
     const failed = (error: string) => `/me?error=${error}&provider=acme`
     // The provider's session, without asking the user again; without the time of the sign-in; and another person.
-    expect(await browser.finish(stub, at, { ...alice, auth_time: seconds() - 3600 })).toBe(failed('invalid_response'))
+    expect(await browser.finish(stub, at, { ...alice, auth_time: atProvider() - 3600 })).toBe(failed('invalid_response'))
     expect(await browser.finish(stub, await round(), alice)).toBe(failed('no_auth_time'))
     const [{ lastError }] = (await (await app.admin()).get('/api/admin/oidc-providers')).body.oidcProviders
     expect(lastError).toBeNull()
-    expect(await browser.finish(stub, await round(), { ...alice, sub: 'bob', auth_time: seconds() })).toBe(failed('wrong_identity'))
+    expect(await browser.finish(stub, await round(), { ...alice, sub: 'bob', auth_time: atProvider() })).toBe(failed('wrong_identity'))
     expect((await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')).extensions).toMatchObject({ proof: 'provider' })
-    expect(await browser.finish(stub, await round(), { ...alice, auth_time: seconds() })).toBe('/me')
+    expect(await browser.finish(stub, await round(), { ...alice, auth_time: atProvider() })).toBe('/me')
     expect((await browser.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')).redirectUrl).toContain(stub.issuer)
   })
 

@@ -55,9 +55,8 @@ async function verify(context: Context, provider: Provider, attempt: Attempt): P
   const client = await openClient(context, provider)
   const callback = new URL(attempt.redirectUri)
   callback.search = new URL(context.request.url, callback).search
-  const elapsed = Math.ceil((context.now().getTime() - attempt.startedAt.getTime()) / 1000)
-  const maxAge = attempt.purpose === 'proof' ? elapsed + skewSeconds : null
-  const answer = await exchange(client, callback, { ...attempt, maxAge })
+  const signedInSince = attempt.purpose === 'proof' ? Math.floor(attempt.startedAt.getTime() / 1000) - skewSeconds : null
+  const answer = await exchange(client, callback, { ...attempt, signedInSince })
   const { claims } = answer
   const groups = readGroups(claims, provider.groupsClaim)
   if (groups?.isIncomplete)

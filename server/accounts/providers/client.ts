@@ -125,17 +125,17 @@ function fetchThrough(services: Network, issuer: URL, isOperators: boolean): oid
   }
 }
 
-/** Checks that the callback belongs to what the attempt expects, exchanges the code, and verifies the ID token with the keys of the provider. */
-export type Expected = { nonce: string; verifier: string; state: string; maxAge: number | null }
+/** What an attempt expects of its callback. `signedInSince`: earliest time of the sign-in at the provider, in seconds; null for any. */
+export type Expected = { nonce: string; verifier: string; state: string; signedInSince: number | null }
 
 export type Claims = Record<string, unknown> & { iss: string; sub: string }
 export type Answer = { claims: Claims; idToken: string }
 
 /**
- * Completes an attempt at the provider.
+ * Completes an attempt at the provider: checks the callback, exchanges the code, and verifies the ID token with the keys of the provider.
  * @throws AttemptFailure
  */
-export async function exchange(client: Client, callback: URL, { nonce, verifier, state, maxAge }: Expected): Promise<Answer> {
+export async function exchange(client: Client, callback: URL, { nonce, verifier, state, signedInSince }: Expected): Promise<Answer> {
   // The parameters of the callback are checked before the provider is asked.
   let isFromBrowser = true
   const send = client[oidc.customFetch]
@@ -154,7 +154,7 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
     const own = tokens.claims()
     if (!own || own.sub.length > 255)
       throw new AttemptFailure('invalid_response', 'The provider sent no ID token, or one with a subject that is too long.')
-    if (maxAge !== null) requireFresh(own.auth_time, maxAge)
+    if (signedInSince !== null) requireFresh(own.auth_time, signedInSince)
     if (!isStorable(own)) throw unstorable()
     const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined
     const more = hasUserInfo ? await oidc.fetchUserInfo(client, tokens.access_token, own.sub) : {}
@@ -165,11 +165,11 @@ export async function exchange(client: Client, callback: URL, { nonce, verifier,
   }
 }
 
-/** Requires a sign-in at the provider in the last `maxAge` seconds. Providers that never report its time are not at fault for others. */
-function requireFresh(signedInAt: unknown, maxAge: number): void {
+/** Requires a sign-in at the provider since a time. Providers that never report when a user signed in are not at fault for others. */
+function requireFresh(signedInAt: unknown, since: number): void {
   if (signedInAt === undefined)
     throw new AttemptFailure('no_auth_time', 'The ID token has no claim auth_time, so it does not prove a fresh sign-in.')
-  if (typeof signedInAt !== 'number' || signedInAt + maxAge < Date.now() / 1000)
+  if (typeof signedInAt !== 'number' || signedInAt < since)
     throw new AttemptFailure('invalid_response', 'The claim auth_time of the ID token is not the time of a fresh sign-in.', {
       isFromBrowser: true,
     })
