@@ -35,17 +35,15 @@ const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text
 
 const listProvidersOf = (watched: Watched) => listProviders({ ...watched, em: watched.database.fork() })
 
-/** Reports sign-in providers whose last use failed through their fault, or whose secret cannot be decrypted. */
+/** Reports sign-in providers whose last use failed through their fault. Secrets that cannot be decrypted are reported by `checkSecrets`. */
 export const checkProviders: AttentionCheck = async (watched) => {
   const [providers, failures] = await Promise.all([listProvidersOf(watched), readFailures(watched)])
   const severity = watched.config.PASSWORD_SIGN_IN === 'owner' ? 'error' : 'warning'
   return providers.flatMap(({ name, label, hasUnreadableSecret }) => {
     const failure = failures.get(name)
-    const reason = hasUnreadableSecret ? 'Its client secret cannot be decrypted with JWT_SECRET. Enter it again.' : failure?.reason
-    if (reason === undefined) return []
-    return [
-      item({ kind: 'provider_failing', severity, at: failure?.at ?? null, text: `Sign-in through ${label} failed. ${sentence(reason)}` }),
-    ]
+    if (!failure || hasUnreadableSecret) return []
+    const text = `Sign-in through ${label} failed. ${sentence(failure.reason)}`
+    return [item({ kind: 'provider_failing', severity, at: failure.at, text })]
   })
 }
 

@@ -12,7 +12,7 @@ type Column = { table: string; key: string; column: string }
 const clientSecrets: Column = { table: 'oidc_providers', key: 'name', column: 'client_secret' }
 const authenticators: Column = { table: 'totp_secrets', key: 'user_id', column: 'sealed' }
 
-/** The columns with sealed texts that are kept. Rounds through a provider (`oidc_rounds`) expire within minutes. */
+/** The columns with sealed texts that are kept. Attempts to sign in (`oidc_rounds`) expire within minutes. */
 export const sealedColumns: readonly Column[] = [
   clientSecrets,
   authenticators,
