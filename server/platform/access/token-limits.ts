@@ -1,5 +1,5 @@
 import { type AddressRange, isInRange, parseAddress, parseRange } from '../http/client-address.ts'
-import { matchesPattern } from '../pub/package-name.ts'
+import { patternTest } from '../pub/package-name.ts'
 import { type Credential, type Narrowing, type Scope, type TokenAction, tokenActions } from './roles.ts'
 
 /** The limits of a token in addition to its scopes, as stored: lists separated by commas, null for no limit. */
@@ -24,15 +24,14 @@ export const actionsOf = (scopes: readonly Scope[]): readonly TokenAction[] =>
 
 function packageTest(packages: string | null): Pick<Narrowing, 'covers' | 'explain'> {
   if (packages === null) return { covers: null }
-  const [patterns, names] = [packages.split(',').filter(isPattern), new Set(packages.split(','))]
+  const names = new Set(packages.split(','))
+  const patterns = [...names].filter((text) => text.includes('*')).map(patternTest)
   return {
-    covers: (_action, name) => names.has(name) || patterns.some((pattern) => matchesPattern(pattern, name)),
+    covers: (_action, name) => names.has(name) || patterns.some((matches) => matches(name)),
     explain: (_action, name) =>
       `This access token does not cover the package ${name}. It is limited to: ${packages.replaceAll(',', ', ')}.`,
   }
 }
-
-const isPattern = (text: string): boolean => text.includes('*')
 
 /** Returns whether one of the ranges contains the address of a client. Remembers the last address that they contained, since clients repeat requests. */
 export function containAddress(ranges: readonly AddressRange[], client: string): boolean {

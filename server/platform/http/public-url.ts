@@ -14,4 +14,7 @@ export function hostedUrl(request: FastifyRequest, serverUrl: string): string {
 }
 
 /** Returns the path of SERVER_URL without a trailing slash, such as `/pub`, or an empty string. All endpoints except the probes are below it. */
-export const basePath = (serverUrl: string): string => serverUrl.replace(/^\w+:\/\/[^/]+/, '').replace(/\/$/, '')
+export function basePath(serverUrl: string): string {
+  const start = serverUrl.indexOf('/', serverUrl.indexOf('://') + 3)
+  return start < 0 ? '' : serverUrl.slice(start, serverUrl.endsWith('/') ? -1 : undefined)
+}

@@ -22,18 +22,24 @@ export function nameFault(name: string): string | null {
 export const matchesName = (pattern: string, spelled: string): boolean => matchesPattern(pattern, spelled.toLowerCase())
 
 /** Returns whether a name matches a pattern, in which `*` stands for any characters. Takes linear time per `*`, unlike a regular expression. */
-export function matchesPattern(pattern: string, name: string): boolean {
+export const matchesPattern = (pattern: string, name: string): boolean => patternTest(pattern)(name)
+
+/** Returns a test for names that match a pattern (see `matchesPattern`), for a pattern that is used often. */
+export function patternTest(pattern: string): (name: string) => boolean {
   const [start = '', ...others] = pattern.split('*')
   const end = others.pop()
-  if (end === undefined) return name === start
-  if (!name.startsWith(start) || !name.endsWith(end) || name.length < start.length + end.length) return false
-  let at = start.length
-  for (const part of others) {
-    const found = name.indexOf(part, at)
-    if (found < 0) return false
-    at = found + part.length
+  if (end === undefined) return (name) => name === start
+  const shortest = start.length + end.length
+  return (name) => {
+    if (!name.startsWith(start) || !name.endsWith(end) || name.length < shortest) return false
+    let at = start.length
+    for (const part of others) {
+      const found = name.indexOf(part, at)
+      if (found < 0) return false
+      at = found + part.length
+    }
+    return at <= name.length - end.length
   }
-  return at <= name.length - end.length
 }
 
 /** The pub client rejects a pubspec with one of these names. The list omits words that old packages have as their name (async, get, …). */
