@@ -72,7 +72,7 @@ export async function authenticate(request: FastifyRequest, services: Services, 
   const { reads } = database
   const { authorization } = request.headers
   if (authorization !== undefined) {
-    const token = tokenIn(request.socket, authorization)
+    const token = tokenIn(request.socket, authorization, config.SERVER_URL)
     if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
     if (token?.jwt !== undefined) return identifyCiJob(request, services, token.jwt, token.hash)
     const row = token ? ((await reads.recall(tokenOf, token.hash)) ?? (await readRotated(reads, token.hash, now))) : undefined
@@ -142,15 +142,19 @@ async function identifyCiJob(request: FastifyRequest, services: Services, token:
 type Token = { hash: string; isOfJob: boolean; jwt?: string }
 
 /** Returns the token in an Authorization header, or null. The result is cached per connection, since clients repeat the header. */
-function tokenIn(socket: Socket, authorization: string): Token | null {
+function tokenIn(socket: Socket, authorization: string, serverUrl: string): Token | null {
   const latest = latestTokens.get(socket)
   if (latest?.authorization === authorization) return latest.token
-  const secret = parseBearerSecret(authorization)
-  const isOfJob = isJobSecret(secret)
-  const jwt = secret.startsWith('eyJ') ? { jwt: secret } : undefined
-  const token = isOfJob || jwt || isSecret(secret) ? { hash: sha256(secret), isOfJob, ...jwt } : null
+  const token = parseToken(parseBearerSecret(authorization), serverUrl)
   latestTokens.set(socket, { authorization, token })
   return token
+}
+
+function parseToken(secret: string, serverUrl: string): Token | null {
+  // The token of a CI job is for one audience, and the database may be restored at another URL: its hash includes the URL.
+  if (secret.startsWith('eyJ')) return { hash: sha256(`${serverUrl} ${sha256(secret)}`), isOfJob: false, jwt: secret }
+  const isOfJob = isJobSecret(secret)
+  return isOfJob || isSecret(secret) ? { hash: sha256(secret), isOfJob } : null
 }
 
 const latestTokens = new WeakMap<Socket, { authorization: string; token: Token | null }>()

@@ -10,7 +10,7 @@ import type { Services } from '../../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
 import { requireNarrowedRoute } from './narrowed.ts'
 import { containAddress } from './token-limits.ts'
-import { parseBearerSecret, prefixOf } from './token-secret.ts'
+import { bearerPrefix } from './token-secret.ts'
 import { effectiveScopes, type Scope, type Credential, type Viewer } from './roles.ts'
 import { db } from '../db/query.ts'
 import { changeRows } from '../db/statements.ts'
@@ -70,8 +70,7 @@ export async function createContext(
 /** Adds the caller to the log scope. Of a token only the first characters are logged, which lists also show. */
 function logCaller(scope: RequestScope, { headers }: FastifyRequest, { viewer, credential }: Identity): void {
   scope.userId = viewer.id
-  if (credential.kind === 'token' && headers.authorization !== undefined)
-    scope.tokenPrefix = prefixOf(parseBearerSecret(headers.authorization))
+  if (credential.kind === 'token' && headers.authorization !== undefined) scope.tokenPrefix = bearerPrefix(headers.authorization)
 }
 
 /** Authenticates a long-running request again. Does not count as another use of the credential. */

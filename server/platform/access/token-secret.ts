@@ -25,11 +25,17 @@ export const isJobSecret = (text: string): boolean => /^svc_job_[0-9A-Za-z]{38}$
 export const parseBearerSecret = (authorization: string): string => /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 
 /** Returns whether an Authorization header belongs to a job, such as an analysis that fetches the dependencies of a package. */
-export const isOfJob = (authorization: string | undefined): boolean =>
-  authorization !== undefined && isJobSecret(parseBearerSecret(authorization))
+export const isOfJob = (authorization: string | undefined): boolean => {
+  // Headers of CI jobs are long, and most headers have another prefix.
+  const secret = authorization === undefined ? undefined : /^Bearer +(svc_job_\S{38}) *$/i.exec(authorization)?.[1]
+  return secret !== undefined && isJobSecret(secret)
+}
 
 /** Returns the first characters of a secret, which may be displayed. */
 export const prefixOf = (secret: string): string => secret.slice(0, 12)
+
+/** Returns the displayed characters of the secret in an Authorization header; '' without one. Unlike `parseBearerSecret`, it does not read the whole. */
+export const bearerPrefix = (authorization: string): string => /^Bearer +(\S{1,12})/i.exec(authorization)?.[1] ?? ''
 
 const hasChecksum = (text: string) => text.slice(40) === checksum(text.slice(8, 40))
 

@@ -6,7 +6,6 @@ import type { Narrowing } from '../../platform/access/roles.ts'
 import type { Services } from '../../services.ts'
 import { newId } from '../../platform/db/base.ts'
 import { db, prepared } from '../../platform/db/query.ts'
-import { sha256 } from '../../platform/http/keys.ts'
 import { addressKey, countFailures } from '../../platform/http/limits.ts'
 import { changeRows, lockRows, readRow } from '../../platform/db/statements.ts'
 import { shown } from '../../platform/outbound/texts.ts'
@@ -32,10 +31,8 @@ type JobRow = Readonly<InferResult<typeof jobs>[number]>
  * again. Verifications that fail are limited per client address.
  * @throws ApiError MissingAuthentication; InsufficientPermissions if no rule allows the job to read packages; RateLimitExceeded.
  */
-export async function identifyCiJob(services: Services, token: string, tokenHash: string, ip: string): Promise<Identity> {
-  const { config, database, now } = services
-  // A job is known at one address only: its token is for that audience, and the database may be restored elsewhere.
-  const hash = sha256(`${config.SERVER_URL} ${tokenHash}`)
+export async function identifyCiJob(services: Services, token: string, hash: string, ip: string): Promise<Identity> {
+  const { database, now } = services
   const known = await database.reads.recall(jobByHash, hash)
   if (known?.may_read && known.expires_at > now()) return identityOf(known)
   const judge = async () => {
