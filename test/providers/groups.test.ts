@@ -62,19 +62,49 @@ describe('the groups of a provider', () => {
     expect(answer.status).toBe(400)
   })
 
-  it('do not change a role that an administrator gave, nor that of the owner', async () => {
-    const { stub, app, admin, rules, signIn } = await server()
+  it('raise a role given by hand, and lower it to that again', async () => {
+    const { stub, app, admin, rules, signIn } = await server({ OIDC_DEFAULT_ROLE: 'member' })
     await using _app = app
     await using _stub = stub
     await rules([{ group: 'ops', role: 'admin' }])
-    const browser = await signIn(['ops'])
-    const { uuid } = (await browser.actor.graphql('{ viewer { uuid } }')).body.data.viewer
-    expect((await admin.put(`/api/admin/users/${uuid}`, { role: 'member' })).status).toBe(200)
-    expect((await (await signIn(['ops'])).viewer())?.role).toBe('MEMBER')
+    const linked = await signedIn(app)
+    const { uuid } = (await linked.actor.graphql('{ viewer { uuid } }')).body.data.viewer
+    const change = (role: string) => admin.put(`/api/admin/users/${uuid}`, { role })
+    expect((await change('viewer')).status).toBe(200)
+    const { redirectUrl } = await linked.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')
+    await linked.finish(stub, new URL(redirectUrl), { sub: 'olga' })
+    const roleWith = async (groups: string[]) => (await (await signIn(groups, { sub: 'olga' })).viewer())?.role
+    expect([await roleWith([]), await roleWith(['ops']), await roleWith([])]).toEqual(['VIEWER', 'ADMIN', 'VIEWER'])
+    await roleWith(['ops'])
+    expect((await change('member')).status).toBe(200)
+    expect([await roleWith([]), await roleWith(['ops']), await roleWith([])]).toEqual(['MEMBER', 'ADMIN', 'MEMBER'])
+  })
+
+  it('take a role with the identity that gave it', async () => {
+    const { stub, app, rules, signIn } = await server()
+    await using _app = app
+    await using _stub = stub
+    await rules([{ group: 'ops', role: 'admin' }])
+    const linked = await signedIn(app)
+    const { redirectUrl } = await linked.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')
+    await linked.finish(stub, new URL(redirectUrl), { sub: 'olga' })
+    const browser = await signIn(['ops'], { sub: 'olga' })
+    const { role, linkedIdentities } = (await browser.actor.graphql('{ viewer { role linkedIdentities { id } } }')).body.data.viewer
+    expect(role).toBe('ADMIN')
+    await linked.mutate('unlinkIdentity', { identityId: linkedIdentities[0].id }, 'unlinkedIdentityId')
+    expect((await linked.viewer())?.role).toBe('MEMBER')
+  })
+
+  it('do not change the role of the owner, nor that of a former owner', async () => {
+    const { stub, app, admin, signIn } = await server()
+    await using _app = app
+    await using _stub = stub
     const owner = await signedIn(app, 'owner')
     const { redirectUrl } = await owner.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')
     await owner.finish(stub, new URL(redirectUrl), { sub: 'olive' })
     expect((await (await signIn([], { sub: 'olive' })).viewer())?.role).toBe('OWNER')
+    expect((await owner.post('/api/admin/transfer-ownership', { email: admin.email })).status).toBe(200)
+    expect((await (await signIn([], { sub: 'olive' })).viewer())?.role).toBe('ADMIN')
   })
 
   it('give memberships, take them again, and leave those given by hand', async () => {

@@ -140,7 +140,7 @@ async function transfer({ em, viewer, ip }: SignedInContext, email: string) {
   try {
     await em.transactional(async (inner) => {
       // Each update repeats its condition. Of two concurrent transfers, or a transfer and a demotion, one is rolled back.
-      const left = await inner.nativeUpdate(User, { id: viewer.id, role: 'owner' }, { role: 'admin' })
+      const left = await inner.nativeUpdate(User, { id: viewer.id, role: 'owner' }, { role: 'admin', hasMappedRole: false })
       const taken = left && (await inner.nativeUpdate(User, { id: target.id, role: 'admin', isActive: true }, { role: 'owner' }))
       if (!taken) throw justChanged()
       const summary = `${viewer.displayName} made ${target.displayName} the owner`

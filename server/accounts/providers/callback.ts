@@ -9,7 +9,7 @@ import { originOf } from '../sessions/origin.ts'
 import { countSignInFailure, sendSession, startSession } from '../sessions/start.ts'
 import { type Answer, type Client, exchange, openClient, AttemptFailure } from './client.ts'
 import { LinkedIdentity, OidcAttempt } from './entity.ts'
-import { type Groups, mapGroups, type Mapping, readGroupRules, readGroups, writeGrants } from './groups.ts'
+import { type Groups, highestRole, mapGroups, type Mapping, readGroupRules, readGroups, writeGrants } from './groups.ts'
 import { acceptWithIdentity, applyGrants, emailOf, findLinked, linkIdentity, type Person, signUpWithIdentity } from './identities.ts'
 import { findProvider, type Provider, recordOutcome } from './providers.ts'
 import { type Attempt, takeAttempt, loginPath, withQuery } from './attempts.ts'
@@ -64,7 +64,7 @@ async function verify(context: Context, provider: Provider, attempt: Attempt): P
       `Sign-in provider ${provider.name}: the user is in too many groups to be listed, so roles and memberships do not change.`,
     )
   const rules = await readGroupRules(context, provider.name)
-  const mapping = mapGroups(groups, rules, context.config.OIDC_DEFAULT_ROLE)
+  const mapping = mapGroups(groups, rules)
   return { ...answer, client, provider, attempt, groups, mapping, person: { issuer: claims.iss, subject: claims.sub, claims } }
 }
 
@@ -187,7 +187,7 @@ export type TestResult = {
 
 /** Keeps the claims of a test for its administrator until the attempt would have expired. Changes nothing else. */
 async function showTest(
-  { em, keys, credential, now }: SignedInContext,
+  { em, keys, credential, now, config }: SignedInContext,
   { provider, claims, groups, mapping, attempt }: Verified,
 ): Promise<string> {
   const result: TestResult = {
@@ -195,7 +195,7 @@ async function showTest(
     claims: JSON.stringify(claims, null, 2),
     groups: groups?.names ?? [],
     hasTooManyGroups: groups?.isIncomplete ?? false,
-    role: mapping?.role ?? null,
+    role: mapping && highestRole([config.OIDC_DEFAULT_ROLE, mapping.role]),
     memberships: [...(mapping?.memberships ?? [])].map(([publisher, role]) => ({ publisher, role })),
   }
   const id = randomText(32)

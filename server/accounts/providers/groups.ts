@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { SignedInContext } from '../../platform/access/context.ts'
 import { requireRecentProof } from '../../platform/access/guards.ts'
+import { type Role, roles } from '../../platform/access/roles.ts'
 import { loadSetting, lockSetting, type Setting, writeSetting } from '../../platform/settings/service.ts'
 import { audit } from '../audit/service.ts'
 
@@ -76,22 +77,21 @@ export function readGroups(claims: Record<string, unknown>, claim: string | null
 const valueAt = (value: unknown, path: string[]): unknown =>
   path.reduce<unknown>((at, part) => (typeof at === 'object' && at !== null ? (at as Record<string, unknown>)[part] : undefined), value)
 
-/** What groups give: a role, and a role in each publisher. */
-export type Mapping = { role: MappedRole; memberships: Map<string, PublisherRole> }
+/** What groups give: a role, or null if no rule gives one, and a role in each publisher. */
+export type Mapping = { role: MappedRole | null; memberships: Map<string, PublisherRole> }
 
 /** Applies the rules to groups. Null if the groups are unknown, so that nothing changes. */
-export function mapGroups(groups: Groups, rules: readonly GroupRule[], defaultRole: MappedRole): Mapping | null {
+export function mapGroups(groups: Groups, rules: readonly GroupRule[]): Mapping | null {
   if (groups === null || groups.isIncomplete) return null
   const applied = rules.filter(({ group }) => groups.names.includes(group))
   const memberships = new Map<string, PublisherRole>()
   for (const { publisher, publisherRole } of applied)
     if (publisher !== null)
       memberships.set(publisher, higher(publisherRoles, memberships.get(publisher) ?? 'member', publisherRole ?? 'member'))
-  const role = applied.reduce((best, one) => (one.role === null ? best : higher(mappedRoles, best, one.role)), defaultRole)
-  return { role, memberships }
+  return { role: highestRole(applied.map(({ role }) => role)), memberships }
 }
 
-const grantsSchema = z.object({ role: z.enum(mappedRoles), memberships: z.record(z.string(), z.enum(publisherRoles)) })
+const grantsSchema = z.object({ role: z.enum(mappedRoles).nullable(), memberships: z.record(z.string(), z.enum(publisherRoles)) })
 
 /** Returns the columns of an identity that keep what its groups give. */
 export const writeGrants = (provider: string, { role, memberships }: Mapping) => ({
@@ -100,16 +100,17 @@ export const writeGrants = (provider: string, { role, memberships }: Mapping) =>
 })
 
 /** Merges what several identities give: the highest role, and the highest role in each publisher. */
-export function mergeGrants(grants: readonly string[], defaultRole: MappedRole): Mapping {
+export function mergeGrants(grants: readonly string[]): Mapping {
   const memberships = new Map<string, PublisherRole>()
-  let role = defaultRole
-  for (const given of grants.map((text) => grantsSchema.parse(JSON.parse(text)))) {
-    role = higher(mappedRoles, role, given.role)
-    for (const [publisher, one] of Object.entries(given.memberships))
-      memberships.set(publisher, higher(publisherRoles, memberships.get(publisher) ?? 'member', one))
-  }
-  return { role, memberships }
+  const given = grants.map((text) => grantsSchema.parse(JSON.parse(text)))
+  for (const [publisher, one] of given.flatMap((all) => Object.entries(all.memberships)))
+    memberships.set(publisher, higher(publisherRoles, memberships.get(publisher) ?? 'member', one))
+  return { role: highestRole(given.map(({ role }) => role)), memberships }
 }
+
+/** Returns the highest of these roles; null without any. */
+export const highestRole = <Value extends Role>(given: readonly (Value | null)[]): Value | null =>
+  given.reduce((best, one) => (best === null || (one !== null && roles.indexOf(one) > roles.indexOf(best)) ? one : best), null)
 
 const higher = <Value extends string>(order: readonly Value[], one: Value, other: Value): Value =>
   order.indexOf(other) > order.indexOf(one) ? other : one

@@ -15,7 +15,7 @@ import { User } from '../users/entity.ts'
 import { displayName as nameSchema, email as emailSchema, emailKey } from '../users/input.ts'
 import { type Claims, AttemptFailure } from './client.ts'
 import { LinkedIdentity } from './entity.ts'
-import { type Groups, mergeGrants } from './groups.ts'
+import { type Groups, highestRole, mergeGrants } from './groups.ts'
 import { listProviders, type Provider } from './providers.ts'
 
 /** A person at a provider, as the verified claims describe them. */
@@ -186,19 +186,22 @@ export async function unlinkIdentity(context: SignedInContext, id: string): Prom
 
 /**
  * Gives a user what the groups of all linked identities gave at their latest sign-ins, and takes what they no longer give. Grants of a provider that was
- * removed, or that has no groups claim any more, do not count. The role changes only if groups decide it, and never that of the owner.
+ * removed, or that has no groups claim any more, do not count. The role becomes the highest of those given by hand and by groups; that of the owner
+ * stays. Call it in a transaction that has locked the user.
  */
 export async function applyGrants(em: EntityManager, context: Context, user: User): Promise<void> {
   const { config, keys, ip, now, syncMemberships } = context
   const providers = (await listProviders({ config, keys, em })).filter(({ groupsClaim }) => groupsClaim !== null).map(({ name }) => name)
   const given = await em.find(LinkedIdentity, { user: user.id, grantedBy: { $in: providers } }, { refresh: true })
-  const { role, memberships } = mergeGrants(
-    given.flatMap(({ grants }) => grants ?? []),
-    config.OIDC_DEFAULT_ROLE,
-  )
-  const changed = await em.nativeUpdate(User, { id: user.id, hasMappedRole: true, role: { $nin: ['owner', role] } }, { role })
-  if (changed > 0)
+  const { role: byGroups, memberships } = mergeGrants(given.flatMap(({ grants }) => grants ?? []))
+  const { role: current, hasMappedRole, givenRole } = await em.findOneOrFail(User, user.id, { refresh: true })
+  const byHand = hasMappedRole ? (givenRole ?? config.OIDC_DEFAULT_ROLE) : current
+  const role = highestRole([byHand, byGroups]) ?? byHand
+  if (role !== current && current !== 'owner') {
+    const columns = hasMappedRole ? { role } : { role, givenRole: current, hasMappedRole: true }
+    await em.nativeUpdate(User, { id: user.id, role: current }, columns)
     audit(em, { kind: 'user.updated', actor: user, user, summary: `The groups of ${user.displayName} gave the role ${role}`, ip })
+  }
   await syncMemberships(em, user, memberships, { ip, now: now() })
 }
 

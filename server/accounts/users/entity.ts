@@ -22,8 +22,10 @@ export const User = defineEntity({
     lastLoginAt: p.datetime(3).nullable(),
     /** When the user last signed in through a provider; null without a linked identity. */
     providerSignInAt: p.datetime(3).nullable(),
-    /** Whether the groups of a provider decide the role. An administrator who changes the role ends that. */
+    /** Whether the role includes what the groups of a provider give. An administrator who changes the role ends that until the next sign-in. */
     hasMappedRole: p.boolean().default(false),
+    /** The role given by hand while `hasMappedRole`; null for an account that a sign-in through a provider created. */
+    givenRole: p.enum(roles).nullable(),
     /** Start of the picture's SHA-256, used as its version in URLs; null for no picture. */
     avatarTag: p.string().length(16).nullable(),
   },

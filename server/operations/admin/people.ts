@@ -174,7 +174,7 @@ export async function makeOwner({ em }: Operation, email = ''): Promise<string> 
   const previous = await em.findOne(User, { role: 'owner' })
   const summary = byOperator(`made ${user.displayName} the owner${previous ? ` in place of ${previous.displayName}` : ''}`)
   const transfer = async (inner: EntityManager) => {
-    await inner.nativeUpdate(User, { role: 'owner' }, { role: 'admin' })
+    await inner.nativeUpdate(User, { role: 'owner' }, { role: 'admin', hasMappedRole: false })
     if (!(await inner.nativeUpdate(User, { id: user.id, isActive: true }, { role: 'owner' }))) throw justChanged()
     audit(inner, { kind: 'owner.transferred', actor: null, user, summary })
   }
