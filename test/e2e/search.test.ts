@@ -44,7 +44,7 @@ it('narrows a search with filters that are part of the URL', async () => {
     await license.press('Space')
     await page.getByRole('status').filter({ hasText: text }).waitFor()
     await filters.getByRole('checkbox', { name: 'MIT 2 packages', checked: isOn }).waitFor()
-    await expect.poll(() => license.evaluate((one) => one === document.activeElement)).toBe(true)
+    await expect.poll(() => license.evaluate((one) => one.matches(':focus'))).toBe(true)
   }
   await filters.getByRole('checkbox', { name: 'Android 1 package', exact: true }).click()
   await page.waitForURL(/q=license:mit\+platform:android|q=license%3Amit\+platform%3Aandroid/)
