@@ -30,7 +30,7 @@ export const router = createRouter({
     if (saved) return saved
     if (to.name?.toString().endsWith('-files') && /^#L\d/.test(to.hash)) return undefined // the page scrolls to its lines
     if (to.hash) return { el: `[id="${CSS.escape(to.hash.slice(1))}"]`, top: headerHeight() }
-    return to.path === from.path || isSameSubject(to, from) ? undefined : { top: 0 }
+    return to.path === from.path || (isSameSubject(to, from) && !changesPackageTab(to, from)) ? undefined : { top: 0 }
   },
 })
 
@@ -63,5 +63,9 @@ router.beforeEach(async (to) => {
 const isSameSubject = (to: RouteLocationNormalized, from: RouteLocationNormalized) =>
   subjectOf(to) === subjectOf(from) && subjectOf(to) !== '//'
 
-/** Identifies the package, version or publisher of a route. Switching between tabs of the same subject keeps the scroll position. */
+/** The header of a package is higher on the first tab, and its tabs stay in view on all. */
+const changesPackageTab = (to: RouteLocationNormalized, from: RouteLocationNormalized) =>
+  to.name !== from.name && /^(?:package|version)-/.test(String(to.name))
+
+/** Identifies the package, version or publisher of a route. Switching between tabs of a publisher keeps the scroll position. */
 const subjectOf = ({ params: { name, slug, version } }: RouteLocationNormalized) => [name, slug, version].join('/')

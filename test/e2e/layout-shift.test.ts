@@ -74,7 +74,7 @@ it('does not move the statistics when the checklist arrives after them', async (
   await statistics
   await page.evaluate(recordShifts)
   const [checklist, facts] = [page.getByRole('region', { name: 'Finish setting up' }), page.getByRole('region', { name: 'Statistics' })]
-  await page.getByRole('heading', { name: 'Administer' }).waitFor()
+  await page.getByRole('heading', { name: 'Recent actions' }).waitFor()
   expect([await checklist.count(), await facts.count()]).toEqual([0, 0])
   answer.resolve()
   await checklist.waitFor()

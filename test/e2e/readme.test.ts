@@ -163,3 +163,33 @@ it('keeps the marks of links to other sites on the line of their text', async ()
   expect(widths.length).toBeGreaterThanOrEqual(160)
   expect(Math.min(...widths)).toBeGreaterThan(30)
 })
+
+it('mirrors blocks of right-to-left text, and describes pictures that are missing', async () => {
+  const text = `- שלום עולם
+- עוד שורה
+
+> [!NOTE]
+> טקסט בעברית
+
+1. English text
+
+![The state of the build](https://127.0.0.1:1/build.svg) ![](doc/gone.png)
+`
+  const { app, page } = await readmePage('/packages/acme', text, { tolerate: [/status of|Failed to load|ERR_/] })
+  await using _app = app
+  const directionOf = (selector: string) =>
+    page.evaluate<string>(`getComputedStyle(document.querySelector('.document ${selector}')).direction`)
+  expect([await directionOf('ul'), await directionOf('.markdown-alert'), await directionOf('ol')]).toEqual(['rtl', 'rtl', 'ltr'])
+  const missing = page.locator('.missing-picture')
+  await expect.poll(() => missing.count()).toBe(2)
+  expect(await missing.first().textContent()).toBe('The state of the build · 127.0.0.1:1')
+  await showAs(page, 'telephone', 'dark')
+  await expectAccessible(page)
+})
+
+it('links to the whole file below a README that is shortened', async () => {
+  const { app, page } = await readmePage('/packages/acme', `# Acme\n\n${'A long line of words. '.repeat(50)}\n\n`.repeat(300))
+  await using _app = app
+  await page.getByRole('link', { name: 'Open README.md' }).click()
+  await expect.poll(() => page.url()).toMatch(/\/packages\/acme\/versions\/1\.0\.0\/files\/README\.md$/)
+})

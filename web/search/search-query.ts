@@ -70,7 +70,7 @@ const valueTitles: Record<string, string> = {
   'license:bsd-3-clause': 'BSD-3-Clause',
   'license:unlicense': 'Unlicense',
   'license:zlib': 'Zlib',
-  'license:unknown': 'Unknown',
+  'license:unknown': 'Not recognized',
   'score:>=90': '90% or more',
   'score:>=70': '70% or more',
   'score:>=50': '50% or more',

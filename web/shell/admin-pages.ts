@@ -20,7 +20,7 @@ interface AdminGroup {
   pages: AdminPage[]
 }
 
-// Used by the navigation of the administration and the cards on its overview.
+// Used by the navigation of the administration and the command palette.
 const groups: AdminGroup[] = [
   {
     title: 'Accounts',

@@ -34,7 +34,9 @@ export function usePalettePages() {
   return computed<CommandPaletteItem[]>(() => {
     const groups = isAdministrator.value ? adminPages.value : []
     const administration = groups.flatMap(({ pages }) =>
-      pages.filter(({ to }) => to.name !== 'mirror').map(({ label, icon, to }) => ({ label, icon, to, suffix: 'Administration' })),
+      pages
+        .filter(({ to }) => to.name !== 'mirror')
+        .map(({ label, icon, to, text }) => ({ label, icon, to, description: text, suffix: 'Administration' })),
     )
     const overview = { label: 'Administration', icon: 'i-lucide-gauge', to: '/admin' }
     const mirrored = server.value?.mirrorHost == null ? [] : mirror

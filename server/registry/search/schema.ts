@@ -98,7 +98,7 @@ const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
     facets: t.expose('facets', {
       extensions: { size: 8, cost: 20 },
       type: [FacetRef],
-      description: 'Filters with at least one value. Filters that cannot narrow the search come last.',
+      description: 'Filters that can narrow the search. Values that all matches have are omitted, unless the query uses them.',
     }),
     isExact: t.exposeBoolean('isExact', { description: 'Whether all matches were counted. If false, only the first 1,000 were.' }),
   }),

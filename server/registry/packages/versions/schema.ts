@@ -115,6 +115,11 @@ DocumentRef.implement({
   authScopes: { scope: 'read' },
   fields: (t) => ({
     path: t.exposeString('path', { ...ofPublicVersion, description: 'Path in the archive.' }),
+    isShortened: t.boolean({
+      ...ofPublicVersion,
+      description: 'Whether the file is longer. Only its first 256 KiB are kept.',
+      resolve: ({ bytes }) => bytes > 256 * 1024 - 4, // the text ends between two characters
+    }),
     source: t.string({
       ...ofPublicVersion,
       extensions: { cost: 3 },
