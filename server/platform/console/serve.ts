@@ -19,8 +19,8 @@ import { readPageIndex } from './page-index.ts'
 import { mountSiteFiles, siteFiles } from './site-files.ts'
 
 /**
- * The console's Content-Security-Policy. The API reference (platform/rest/reference.ts), the OAuth error page (accounts/oauth/binary.ts) and
- * messages of the documentation (analysis/docs/message-page.ts) have their own.
+ * The console's Content-Security-Policy. The OAuth error page (accounts/oauth/binary.ts) and messages of the documentation
+ * (analysis/docs/message-page.ts) have their own.
  */
 const policyFor = ({ README_IMAGES }: Pick<Services['config'], 'README_IMAGES'>, page: string): string =>
   `default-src 'self'; script-src ${["'self'", ...inlineScripts(page)].join(' ')}; style-src 'self' 'unsafe-inline'; img-src 'self' data:${README_IMAGES === 'direct' ? ' https: http:' : ''}; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'`
