@@ -23,7 +23,7 @@ export interface OpenApiResponse {
   'x-error-codes'?: string[]
 }
 
-export interface Schema {
+interface Schema {
   $ref?: string
   type?: string | string[]
   const?: unknown

@@ -29,13 +29,13 @@ export interface Operation {
 }
 
 /** A request or response body: its media types and, for JSON, its type and properties. */
-export interface Content {
+interface Content {
   types: string
   type: string
   fields: Field[]
 }
 
-export interface Group {
+interface Group {
   id: string
   tag: string
   description: string
