@@ -58,6 +58,7 @@ export const pages: Page[] = [
   { path: '/oauth/consent', name: 'consent', module: 'sign-in/consent-page.vue' },
   { path: '/device', name: 'device', module: 'sign-in/device-page.vue' },
   { path: '/graphql', name: 'explorer', module: 'explorer/explorer-page.vue', meta: { open: true } },
+  { path: '/api/docs', name: 'rest-reference', module: 'reference/reference-page.vue', meta: { open: true } },
   { path: '/privacy', name: 'privacy', module: 'legal/legal-page.vue', props: { kind: 'PRIVACY' }, meta: { open: true, always: true } },
   { path: '/terms', name: 'terms', module: 'legal/legal-page.vue', props: { kind: 'TERMS' }, meta: { open: true, always: true } },
   { path: '/help', name: 'help', module: 'help/help-page.vue', meta: { open: true, always: true } },

@@ -7,7 +7,7 @@ import { typedOperations } from './codegen.ts'
 import { helpPages } from './help-pages.ts'
 import { lazyParts } from './lazy-parts.ts'
 import { pageIndex } from './page-index.ts'
-import { precompress, referenceViewer } from './precompress.ts'
+import { precompress } from './precompress.ts'
 
 const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
 
@@ -53,7 +53,6 @@ export default defineConfig({
     typedOperations(),
     helpPages(),
     themeScript(),
-    referenceViewer(),
     precompress(),
     lazyParts(),
     pageIndex(),
@@ -98,10 +97,11 @@ export default defineConfig({
         '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$',
       ].map((path) => [
         path,
-        // Browsers that open /graphql get the explorer page of the console.
+        // Browsers that open the explorer or the REST reference get a page of the console.
         {
           target: api,
-          bypass: ({ url, headers }) => (url === '/graphql' && headers.accept?.includes('text/html') ? '/index.html' : undefined),
+          bypass: ({ url = '', headers }) =>
+            /^\/(graphql|api\/docs)(\?|$)/.test(url) && headers.accept?.includes('text/html') ? '/index.html' : undefined,
         },
       ]),
     ),

@@ -12,6 +12,7 @@ const mirror: CommandPaletteItem[] = [{ label: 'Mirror', icon: 'i-lucide-databas
 const help: CommandPaletteItem[] = [
   { label: 'Help', icon: 'i-lucide-circle-help', to: '/help' },
   { label: 'GraphQL explorer', icon: 'i-lucide-braces', to: '/graphql' },
+  { label: 'REST API', icon: 'i-lucide-webhook', to: '/api/docs' },
 ]
 const own: CommandPaletteItem[] = [
   { label: 'Publishers', icon: 'i-lucide-users-round', to: '/publishers' },

@@ -12,8 +12,8 @@ const manifest = z.object({
 const lock = z.object({ packages: z.record(z.string(), z.object({ version: z.string().optional() })) })
 const bundled = z.array(z.object({ name: z.string(), version: z.string() }))
 
-/** Packages that are part of the console but not imported as modules: styles, icons, and the viewer of the REST reference. */
-const otherPackages = ['tailwindcss', '@iconify-json/lucide', 'swagger-ui-dist']
+/** Packages that are part of the console but not imported as modules: styles and icons. */
+const otherPackages = ['tailwindcss', '@iconify-json/lucide']
 
 /** Returns the folders of all packages in a build, as listed by the builds. */
 export function bundledFolders(builds: string[]): string[] {
