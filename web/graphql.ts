@@ -15,7 +15,7 @@ import { computed, type ComputedRef, type MaybeRefOrGetter, type Ref, ref, shall
 import { csrfCookie, csrfHeader } from './csrf.ts'
 import { asPersistedQuery, outdatedPage, send, unknownHashField } from './documents.ts'
 import { takeFirstAnswer } from './first-answers.ts'
-import { sendMutation, sendQuery } from './read-your-writes.ts'
+import { changesSoFar, sendMutation, sendQuery } from './read-your-writes.ts'
 
 /** An error reported by the server. */
 export interface Failure {
@@ -159,6 +159,30 @@ function requirementOf({ code, proof }: Failure): Requirement | undefined {
   return proof === undefined ? undefined : 'proof'
 }
 
+/** Time in milliseconds for which prefetched data is shown without another request. */
+const prefetchedMs = 10_000
+
+/** The queries that were prefetched, and the number of mutations before. */
+const prefetched = new Map<number, { at: number; changes: number }>()
+
+/** Loads the data of a query that is likely to be needed soon. */
+export function prefetchQuery(document: TypedDocumentNode, variables: Record<string, unknown>) {
+  const request = { requestPolicy: 'cache-first' as const, isBackground: true }
+  const changes = changesSoFar()
+  void client
+    .query(document, variables, request)
+    .toPromise()
+    .then(({ error, operation: { key, context } }) => {
+      if (!error && context.meta?.cacheOutcome !== 'hit') prefetched.set(key, { at: performance.now(), changes })
+    })
+}
+
+/** Whether the cache contains a recent answer that includes all changes made on this page. */
+function isPrefetched(key: number) {
+  const { at, changes } = prefetched.get(key) ?? { at: -Infinity, changes: -1 }
+  return performance.now() - at < prefetchedMs && changes === changesSoFar()
+}
+
 /** Converts a GraphQL or network error to a failure for display. */
 export function failureOf(error: CombinedError): Failure {
   const [first] = error.graphQLErrors
@@ -178,7 +202,9 @@ export function failureOf(error: CombinedError): Failure {
 function onOperation(sent: Operation): Operation {
   if (sent.kind === 'query' && sent.context.requestPolicy !== 'network-only') answerAtOnce(sent)
   const fetch = sent.kind === 'query' ? sendQuery : sent.kind === 'mutation' ? sendMutation : send
-  return asPersistedQuery({ ...sent, context: { ...sent.context, fetch } })
+  const requestPolicy =
+    sent.context.requestPolicy === 'cache-and-network' && isPrefetched(sent.key) ? 'cache-first' : sent.context.requestPolicy
+  return asPersistedQuery({ ...sent, context: { ...sent.context, requestPolicy, fetch } })
 }
 
 function answerAtOnce({ key, query, variables }: Operation): void {

@@ -1,6 +1,6 @@
 import type { Component } from 'vue'
 import { createRouter, createWebHistory, type RouteLocationNormalized, type RouteRecordRaw } from 'vue-router'
-import { type Page, pages } from './pages.ts'
+import { type FirstQuery, type Page, pages } from './pages.ts'
 import { loadSession, useSession } from './sign-in/session.ts'
 
 declare module 'vue-router' {
@@ -11,6 +11,8 @@ declare module 'vue-router' {
     always?: boolean
     /** Accessible without signing in if public packages are enabled on the server. */
     browsing?: boolean
+    /** The queries that the page sends when it opens. */
+    queries?: FirstQuery[]
   }
 }
 
@@ -18,9 +20,14 @@ declare module 'vue-router' {
 const modules = import.meta.glob<Component>('./*/*-{page,frame}.vue')
 
 /** Returns the route of a page. */
-function routeOf({ module, children, queries: _queries, ...page }: Page): RouteRecordRaw {
+function routeOf({ module, children, queries, ...page }: Page): RouteRecordRaw {
   const component = module === undefined ? undefined : modules[`./${module}`]
-  return { ...page, ...(component && { component }), ...(children && { children: children.map(routeOf) }) } as RouteRecordRaw
+  return {
+    ...page,
+    meta: { ...page.meta, queries: queries ?? [] },
+    ...(component && { component }),
+    ...(children && { children: children.map(routeOf) }),
+  } as RouteRecordRaw
 }
 
 export const router = createRouter({
