@@ -12,7 +12,7 @@ export const examples: Example[] = [
     query: `query Search($query: String!, $sort: PackageSort, $after: String) {
   searchPackages(query: $query, orderBy: $sort, first: 20, after: $after) {
     totalCount
-    nodes { name description latest { version publishedAt score { grantedPoints maxPoints } } }
+    nodes { name description latest { version publishedAt score { passedChecks totalChecks } } }
     pageInfo { hasNextPage endCursor }
   }
 }
