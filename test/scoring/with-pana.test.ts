@@ -40,7 +40,7 @@ async function withSdk({ config, services }: TestApp): Promise<SdkInstall> {
 const outOfMemory = { ...attackFiles('echo "Exhausted heap space, trying to allocate 99 bytes."'), 'tool/report.json': '' }
 
 const query = `{ package(name: "acme") { latest {
-  score { status error engine grantedPoints awaitsPana log report { notes notMeasured { key } } } apiDocumentation { state engine }
+  score { status error engine grantedPoints passedChecks awaitsPana log report { notes checks { key } notMeasured { key } } } apiDocumentation { state engine }
 } } }`
 const latest = async (actor: Actor) => (await actor.graphql(query)).body.data.package.latest
 
@@ -64,6 +64,8 @@ it('analyzes with pana after the built-in engine once an SDK is installed, and k
     engine: 'pana',
     awaitsPana: false,
     log: expect.stringContaining('Running `dart pub get`'),
+    passedChecks: before.score.passedChecks,
+    report: { checks: before.score.report.checks },
   })
   expect(score.report.notMeasured.map(({ key }: { key: string }) => key)).toContain('license')
   expect(apiDocumentation).toEqual({ state: 'COMPLETED', engine: 'dartdoc' })
@@ -81,6 +83,7 @@ it('analyzes with pana after the built-in engine once an SDK is installed, and k
     status: 'COMPLETED',
     engine: 'pana',
     grantedPoints: score.grantedPoints,
+    passedChecks: score.passedChecks,
     awaitsPana: true,
   })
   await runJobs(app, analyses)

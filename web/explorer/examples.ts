@@ -45,7 +45,7 @@ const examples: { title: string; query: string; variables?: (names: ExampleNames
     query: `query Search($query: String!, $sort: PackageSort, $after: String) {
   searchPackages(query: $query, orderBy: $sort, first: 20, after: $after) {
     totalCount
-    nodes { name description latest { version publishedAt score { grantedPoints maxPoints } } }
+    nodes { name description latest { version publishedAt score { passedChecks totalChecks } } }
     pageInfo { hasNextPage endCursor }
   }
 }

@@ -22,7 +22,7 @@ export const ScoreReport = defineEntity({
     engineVersion: p.string().length(64).nullable(),
     granted: p.integer().nullable(),
     maximum: p.integer().nullable(),
-    /** Percentage of points, from 0 to 100, rounded down; null when nothing was measured. */
+    /** Percentage of passed checks, from 0 to 100; null before the first analysis, and for analyses by a release without checks. */
     percent: p.integer().nullable(),
     /** The report as JSON text. */
     report: p.text().nullable(),

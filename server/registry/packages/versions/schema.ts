@@ -10,9 +10,8 @@ import { DependencyKind, DependencyRef, DocumentRef, ofPublicPackage, ofPublicVe
 import { loadPackage } from '../service.ts'
 import { loadUser } from '../../../accounts/users/service.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
-import { changelogLine } from './changelog-line.ts'
 import { type VersionGroup, versionGroups } from './releases.ts'
-import { findDocument, readSource, renderVersionDocument } from './documents.ts'
+import { changelogLine, findDocument, readSource, renderVersionDocument } from './documents.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 
 const optional = { ...ofPublicVersion, nullable: true } as const
