@@ -153,6 +153,9 @@ const unmetRequirements: Record<Requirement, Failure> = {
   account: { code: 'CsrfMismatch', message: 'Nothing was changed: you signed in again after this page was loaded. Reload the page.' },
 }
 
+/** Returns whether a mutation failed because the user did not meet a requirement when asked. */
+export const isDeclined = (failure: Failure): boolean => Object.values(unmetRequirements).includes(failure)
+
 function requirementOf({ code, proof }: Failure): Requirement | undefined {
   if (code === 'MissingAuthentication') return 'session'
   if (code === 'CsrfMismatch' && csrfCookie() !== csrfHeader()['X-CSRF-Token']) return 'account'

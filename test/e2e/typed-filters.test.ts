@@ -11,7 +11,6 @@ describe('text filters', () => {
   it.each([
     ['/admin/users', 'Filter by name or e-mail address', 'q', 'mona', 'Mona Member'],
     ['/admin/packages', 'Filter by name', 'q', 'http', 'acme_http'],
-    ['/admin/audit', 'Package', 'package', 'acme_http', 'acme_http 1.0.0'],
     ['/admin/scoring', 'Filter by package', 'package', 'acme_http', ''],
     ['/packages/acme_http/versions', 'Filter', 'filter', '1.0', '1.0.0'],
   ])('applies on %s when typing stops, and keeps the focus and the input', async (path, label, name, words, found) => {
