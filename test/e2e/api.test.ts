@@ -50,7 +50,7 @@ it('shows libraries, types and members, and where they are declared', async () =
   await expectSound(page, 'api-library')
   const list = page.getByRole('navigation', { name: 'Libraries and declarations' })
   await list.getByRole('searchbox').fill('circ')
-  await expect.poll(() => list.getByRole('link', { name: 'Shape' }).count()).toBe(0)
+  await expect.poll(() => list.getByRole('link', { name: 'Shape', exact: true }).count()).toBe(0)
   await list.getByRole('link', { name: 'Circle' }).press('Enter')
   await text.getByRole('heading', { name: 'Circle class' }).waitFor()
   await page.waitForURL('**/packages/round/api/shapes/Circle')

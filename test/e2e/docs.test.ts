@@ -83,6 +83,7 @@ it('opens pages of dartdoc from the console', async () => {
   await page.goto('/packages/shapes/versions/1.2.0/api/shapes/Circle')
   await page.waitForURL('**/documentation/shapes/1.2.0/shapes/Circle-class.html')
   await page.getByRole('heading', { name: 'Circle class' }).waitFor()
+  expect(await page.evaluate('origin')).toBe('null')
 })
 
 it('works without JavaScript', async () => {
