@@ -50,7 +50,7 @@ export function findApiPage(context: Context, of: Documented, wanted: string): P
   })
 }
 
-/** Returns the page at a path; null if there is none. `rest` names a member on the page. */
+/** Returns the page at a path; null if it does not exist. `rest` names a member on the page. */
 async function pageAt(context: Context, of: Documented, wanted: string, rest: readonly string[]): Promise<FoundPage | null> {
   for (const path of new Set([wanted, wanted.replace(suffix, '')])) {
     const content = isPagePath(path) ? await readJson(context, of.packed, path, apiPageSchema) : null
@@ -114,7 +114,7 @@ const complete = ({ config, keys }: Context, { name, version }: Documented, html
 
 const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
 
-/** Returns the text of a packed file; null if there is none at this path. */
+/** Returns the text of a packed file; null without a file at this path. */
 export async function readPacked(context: Context, packed: Packed, path: string): Promise<string | null> {
   const found = await findPage(context, packed, path)
   return found && (await decompress(await readPage(context, packed, found), { maxOutputLength: maxPageBytes })).toString()
