@@ -35,11 +35,17 @@ export const router = createRouter({
   routes: pages.map(routeOf),
   scrollBehavior: (to, from, saved) => {
     if (saved) return saved
-    if (to.name?.toString().endsWith('-files') && /^#L\d/.test(to.hash)) return undefined // the page scrolls to its lines
+    if (ownScrolling.some(([page, hash]) => to.name?.toString().endsWith(page) && hash.test(to.hash))) return undefined
     if (to.hash) return { el: `[id="${CSS.escape(to.hash.slice(1))}"]`, top: headerHeight() }
     return to.path === from.path || (isSameSubject(to, from) && !changesPackageTab(to, from)) ? undefined : { top: 0 }
   },
 })
+
+/** Pages that scroll to the fragment themselves: to the lines of a file, and to the members of an API. */
+const ownScrolling: [page: string, hash: RegExp][] = [
+  ['-files', /^#L\d/],
+  ['-api', /^#./],
+]
 
 /** Returns the height that the sticky header covers, in pixels. Unlike browsers, the router does not apply `scroll-padding-top`. */
 const headerHeight = () => Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop)

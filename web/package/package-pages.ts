@@ -39,5 +39,6 @@ export const packageTabs = (prefix: string): Page[] => [
     queries: [{ name: 'Installation', variables: shownVersion() }],
   },
   { path: 'score', name: `${prefix}-score`, module: 'score/score-page.vue' },
+  { path: 'api/:path(.*)*', name: `${prefix}-api`, module: 'api/api-page.vue' },
   { path: 'files/:path(.*)*', name: `${prefix}-files`, module: 'files/files-page.vue' },
 ]

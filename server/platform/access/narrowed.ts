@@ -108,6 +108,10 @@ const objectFields: Record<string, string> = {
   Package: 'latest latestPrerelease displayedVersion version versions versionGroups downloads advisories',
   PackageVersion:
     'package advisories apiDocumentation changelog comparison dependencies environment example file files install license readme score screenshots',
+  ApiDocumentation: 'page libraries declarations',
+  ApiPage: 'sections',
+  ApiPageSection: 'entries',
+  ApiLibrary: 'declarations',
   PackageVersionConnection: 'edges nodes pageInfo',
   PackageVersionEdge: 'node',
   PackageConnection: 'edges nodes pageInfo',
