@@ -80,6 +80,56 @@ it('applies a policy that an administrator sets, shows what it refused, and remo
   expect(upstream.count('/api/archives/colors-1.1.0.tar.gz')).toBe(0)
 })
 
+it('allows what a policy refuses from the decision, the versions and the page of the package', async () => {
+  const { upstream, app, member } = await mirroredApp()
+  await using _stops = app
+  const admin = await app.admin()
+  for (const version of ['9.2.0', '9.2.1']) upstream.publish('bloc', version, { files: { 'README.md': '# Predictable state' } })
+  upstream.package('bloc').tags = ['license:mit']
+  await changePolicies(app, { licenses: { mode: 'enforce', allow: ['bsd-3-clause'] } })
+  const status = async (version: string) => (await member.get(`/mirror/api/archives/bloc-${version}.tar.gz`)).status
+  expect([await status('9.2.0'), await status('9.2.1')]).toEqual([403, 403])
+  await saveDecisions(app.services)
+  const page = await openPage(app.url)
+  await startSession(page, app.url, admin.email)
+  await page.goto('/mirror/packages/bloc')
+  const note = page.getByRole('note')
+  await note.getByText('bloc 9.2.1 uses the MIT license, which this server does not allow.').waitFor()
+  await page.getByRole('heading', { name: 'Predictable state' }).waitFor()
+  await page.getByText('README of 9.2.1, which others cannot get.').waitFor()
+  await note.getByRole('button', { name: 'Allow bloc 9.2.1…' }).waitFor()
+  await expectSound(page, 'upstream-refused')
+
+  await page.goto('/mirror/decisions?q=bloc')
+  const row = page.getByRole('row', { name: /bloc 9\.2\.0/ })
+  await row.getByRole('button', { name: 'Allow bloc 9.2.0…' }).press('Enter')
+  const dialog = page.getByRole('dialog', { name: 'Allow bloc 9.2.0?' })
+  await dialog.getByLabel('Reason').fill('Approved by Legal')
+  await expectSound(page, 'mirror-allow')
+  await dialog.getByLabel('Reason').press('Enter')
+  await row.getByText(/^Allowed until/).waitFor()
+  expect([await status('9.2.0'), await status('9.2.1')]).toEqual([200, 403])
+
+  await page.goto('/mirror/packages/bloc?show=versions')
+  const version = page.getByRole('row', { name: /^9\.2\.1/ })
+  await version.getByRole('button', { name: 'Allow bloc 9.2.1…' }).click()
+  const second = page.getByRole('dialog', { name: 'Allow bloc 9.2.1?' })
+  await second.getByText('All versions of bloc').click()
+  await second.getByLabel('Reason').fill('We use it everywhere')
+  await second.getByRole('button', { name: 'Allow', exact: true }).click()
+  await version.getByText('Allowed', { exact: true }).waitFor()
+  expect(await status('9.2.1')).toBe(200)
+
+  await page.goto('/mirror/policies')
+  const list = page.getByRole('region', { name: 'Exemptions' })
+  await list.getByText('We use it everywhere').waitFor()
+  await expectSound(page, 'mirror-exemptions')
+  await list.getByRole('button', { name: 'Remove the exemption of bloc', exact: true }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
+  await list.getByText('We use it everywhere').waitFor({ state: 'detached' })
+  expect([await status('9.2.0'), await status('9.2.1')]).toEqual([200, 403])
+})
+
 it('refuses to overwrite policies that someone else has changed, and undoes a change', async () => {
   const { app } = await mirroredApp()
   await using _stops = app
@@ -193,7 +243,7 @@ it('shows which packages of a pubspec.lock the policies hold back', async () => 
   await page.getByRole('button', { name: 'Check' }).click()
   const held = page.getByRole('region', { name: `Packages of ${host}` })
   await held.getByText('The policies of the mirror hold back 1 of 3 packages.').waitFor()
-  await held.getByText('paint 2.0.0 is denied (policy "packages", entry "paint").').waitFor()
+  await held.getByText('paint 2.0.0 is denied on this server by the entry "paint".').waitFor()
   await held.getByText('Later version').waitFor()
   await held.getByText(/^colors 1\.1\.0 is younger than 7 days/).waitFor()
   await expectSound(page, 'mirror-lock-check')

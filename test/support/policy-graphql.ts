@@ -83,6 +83,8 @@ export const graphql: Record<string, Access> = {
   'Mutation.updateOidcGroupRules': 'admin',
   'Mutation.testOidcProvider': 'admin',
   'Mutation.updateMirrorPolicies': 'admin',
+  'Mutation.addMirrorExemption': 'admin',
+  'Mutation.removeMirrorExemption': 'admin',
   'Mutation.updateSetupChecklist': 'admin',
   'Mutation.restoreDeletedPackage': 'admin',
   'Mutation.freeName': 'admin',

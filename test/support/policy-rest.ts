@@ -93,6 +93,8 @@ export const rest: Record<string, Access> = {
   'DELETE /api/admin/packages/:pkg/versions/:version': 'admin',
   'GET /api/admin/mirror/policies': 'admin',
   'PUT /api/admin/mirror/policies': 'admin',
+  'POST /api/admin/mirror/exemptions': 'admin',
+  'DELETE /api/admin/mirror/exemptions/:id': 'admin',
   'GET /api/admin/mirror/decisions': 'admin',
   'GET /api/admin/reserved-names': 'admin',
   'DELETE /api/admin/reserved-names/:pkg': 'admin',
