@@ -37,7 +37,7 @@ export function usePalettePages() {
       pages.filter(({ to }) => to.name !== 'mirror').map(({ label, icon, to }) => ({ label, icon, to, suffix: 'Administration' })),
     )
     const overview = { label: 'Administration', icon: 'i-lucide-gauge', to: '/admin' }
-    const mirrored = server.value?.mirrorHost == null ? [] : mirror
+    const mirrored = server.value?.mirrorHost != null || isAdministrator.value ? mirror : []
     return [...open, ...mirrored, ...(viewer.value ? own : []), ...help, ...(isAdministrator.value ? [overview] : []), ...administration]
   })
 }
