@@ -170,5 +170,5 @@ it('shows optional steps of the checklist as done once they are configured', asy
     ],
   })
   await app.services.database.fork().execute('update users set password_hash = null')
-  expect(await steps()).toEqual(['SECOND_FACTOR true', 'SIGN_IN true', 'TRUSTED_PUBLISHING true'])
+  expect(await steps()).toEqual(['SECOND_FACTOR true', 'SIGN_IN true', 'MIRROR false', 'TRUSTED_PUBLISHING true'])
 })
