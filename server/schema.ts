@@ -31,6 +31,7 @@ import './registry/files/schema.ts'
 import './registry/images/schema.ts'
 import './registry/comparison/schema.ts'
 import './registry/upgrades/schema.ts'
+import './registry/upgrades/apps/schema.ts'
 import './registry/names/schema.ts'
 import './registry/mirror/schema.ts'
 import './registry/mirror/package-schema.ts'
@@ -92,12 +93,12 @@ const failures: Partial<Record<ErrorCode, string>> = {
     verifySetupCode`,
   NotFound: `acceptInvite acceptInviteWithProvider addMirrorExemption addTrustedPublisher addUploader approveAuthorization approveDevice approveName
     cancelJob changeVisibility checkPublisherDomain completeDomainVerification completeSetup confirmIdentity createInvite
-    createServiceAccount createServiceAccountToken deleteOidcProvider deletePackage deletePublisher deleteServiceAccount
+    createServiceAccount createServiceAccountToken deleteApp deleteOidcProvider deletePackage deletePublisher deleteServiceAccount
     deleteTokenIssuer deleteUser deleteVersion denyAuthorization denyDevice finalizeUpload freeName installSdk likePackage linkIdentity
     rebuildSdk refreshMirroredPackage refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory removeMirrorExemption removeMirroredPackage
     removePasskey removePublisherMember removeSdk removeTrustedPublisher removeUploader renamePasskey rescoreVersion resetPassword
     resetSecondFactor restoreDeletedPackage retryJob revokeServiceAccountToken revokeSession revokeToken revokeUserSession
-    revokeUserSessions revokeUserToken rotateServiceAccountToken rotateToken setDefaultSdk setPackagePublisher setPublisherMember
+    revokeUserSessions revokeUserToken rotateServiceAccountToken rotateToken saveApp setDefaultSdk setPackagePublisher setPublisherMember
     testOidcProvider transferOwnership unlikePackage unlinkIdentity unwatchPackage updateMirrorPolicies updateOidcGroupRules updateOidcProvider
     updatePackageOptions updatePublisher updateScoringSettings updateServiceAccount updateTokenIssuer updateTrustedPublisher updateUser
     updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
@@ -107,7 +108,7 @@ const failures: Partial<Record<ErrorCode, string>> = {
     deleteOidcProvider deletePackage deletePublisher deleteServiceAccount deleteUser deleteVersion disableTotp finalizeUpload freeName
     installSdk proveTotp rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey rejectName removePasskey
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword resetSecondFactor
-    restoreDeletedPackage retryJob rotateServiceAccountToken rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
+    restoreDeletedPackage retryJob rotateServiceAccountToken rotateToken saveApp scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
     startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp transferOwnership unlinkIdentity
     updateMirrorPolicies updateOidcProvider updatePackageOptions updateScoringSettings updateServiceAccount updateUser
     updateVersionOptions watchPackage`,

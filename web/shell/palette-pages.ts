@@ -7,6 +7,7 @@ import { useAdminPages } from './admin-pages.ts'
 const open: CommandPaletteItem[] = [
   { label: 'Home', icon: 'i-lucide-layout-dashboard', to: '/' },
   { label: 'Packages', icon: 'i-lucide-package', to: '/packages' },
+  { label: 'Can I upgrade?', icon: 'i-lucide-circle-arrow-up', to: '/upgrade' },
 ]
 const mirror: CommandPaletteItem[] = [{ label: 'Mirror', icon: 'i-lucide-database-zap', to: '/mirror' }]
 const help: CommandPaletteItem[] = [
