@@ -130,6 +130,7 @@ export const pages: Page[] = [
     module: 'mirror/upstream-package-page.vue',
     meta: { browsing: true },
   },
+  { path: '/upgrade', name: 'upgrade', module: 'compare/upgrade-page.vue', meta: { browsing: true } },
   { path: '/publishers', name: 'publishers', module: 'publishers/publishers-page.vue' },
   { path: '/publishers/verify', name: 'claim-domain', module: 'publishers/claim-page.vue' },
   {

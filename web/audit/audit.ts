@@ -22,7 +22,7 @@ const kinds: Record<string, string[]> = {
     ),
   publisher: 'created verified updated deleted member_added member_updated member_removed'.split(' '),
   server:
-    'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed job_cancelled settings_updated mirror_policies_updated audit_entries_deleted'.split(
+    'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed job_cancelled settings_updated mirror_policies_updated mirror_exemption_added mirror_exemption_removed audit_entries_deleted'.split(
       ' ',
     ),
 }

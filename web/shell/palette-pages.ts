@@ -7,6 +7,7 @@ import { useAdminPages } from './admin-pages.ts'
 const open: CommandPaletteItem[] = [
   { label: 'Home', icon: 'i-lucide-layout-dashboard', to: '/' },
   { label: 'Packages', icon: 'i-lucide-package', to: '/packages' },
+  { label: 'Can I upgrade?', icon: 'i-lucide-circle-arrow-up', to: '/upgrade' },
 ]
 const mirror: CommandPaletteItem[] = [{ label: 'Mirror', icon: 'i-lucide-database-zap', to: '/mirror' }]
 const help: CommandPaletteItem[] = [
@@ -40,7 +41,7 @@ export function usePalettePages() {
         .map(({ label, icon, to, text }) => ({ label, icon, to, description: text, suffix: 'Administration' })),
     )
     const overview = { label: 'Administration', icon: 'i-lucide-gauge', to: '/admin' }
-    const mirrored = server.value?.mirrorHost == null ? [] : mirror
+    const mirrored = server.value?.mirrorHost != null || isAdministrator.value ? mirror : []
     return [...open, ...mirrored, ...(viewer.value ? own : []), ...help, ...(isAdministrator.value ? [overview] : []), ...administration]
   })
 }
