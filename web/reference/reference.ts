@@ -1,5 +1,3 @@
-import { computed, onMounted, shallowRef } from 'vue'
-import type { Failure } from '../graphql.ts'
 import {
   exampleOf,
   exampleValues,
@@ -147,28 +145,4 @@ function pathValue(path: string, name: string): string {
   if (name === 'id' && path.includes('/publishers/')) return 'example.com'
   if (name === 'name') return path.startsWith('/mirror') ? 'http' : 'company'
   return exampleValues[name] ?? someId
-}
-
-/** Loads the reference. */
-export function useReference() {
-  const document = shallowRef<OpenApi>()
-  const failure = shallowRef<Failure>()
-  async function load() {
-    failure.value = undefined
-    try {
-      const response = await fetch(new URL('api/docs/openapi.json', window.document.baseURI))
-      if (!response.ok) throw new Error(`The server answered with the status ${response.status}.`)
-      document.value = (await response.json()) as OpenApi
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      failure.value = { code: 'Unreachable', message: `The reference could not be loaded: ${message}` }
-    }
-  }
-  onMounted(load)
-  return {
-    server: computed(() => document.value?.servers[0]?.url),
-    groups: computed(() => document.value && groupsOf(document.value)),
-    failure,
-    load,
-  }
 }

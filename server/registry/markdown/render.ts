@@ -5,22 +5,13 @@ import { full as emoji } from 'markdown-it-emoji'
 import footnotes from 'markdown-it-footnote'
 import alerts from 'markdown-it-github-alerts'
 import { finishDocument, numberSlug, placeholderMark, slugOf, unescapeHtml } from './finish.ts'
-import type { CodeHighlighter } from './highlight.ts'
 import { type CodeBlock, type Language, languageNamed } from './languages.ts'
 import type { LinkResolver } from './links.ts'
 import { sanitizeRendered } from './sanitize.ts'
 
-/**
- * Renders Markdown (GitHub flavor: tables, strikethrough, task lists, alerts, footnotes, emoji shortcodes, bare links, inline HTML) as sanitized HTML.
- * Without `highlight`, code has no colors.
- */
-export function renderMarkdown(source: string, resolve: LinkResolver, highlight: CodeHighlighter | null = null): string {
-  const codeBlocks: CodeBlock[] = []
-  const rendered = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
-  if (!highlight) return rendered
-  const found = findHtmlBlocks(rendered, codeBlocks)
-  return insertCode(found, codeBlocks, highlight(codeBlocks))
-}
+/** Renders Markdown (GitHub flavor: tables, strikethrough, task lists, alerts, footnotes, emoji shortcodes, bare links, inline HTML) as sanitized HTML. */
+export const renderMarkdown = (source: string, resolve: LinkResolver, env: Env = {}): string =>
+  sanitizeRendered(toHtml(source, env), resolve)
 
 /**
  * Renders Markdown as sanitized HTML for the console: with links to headings, boxes around code and tables, and hints on misleading links. `highlight`
@@ -32,7 +23,7 @@ export async function renderDocument(
   highlight: ((blocks: CodeBlock[]) => Promise<string[]>) | null,
 ): Promise<string> {
   const codeBlocks: CodeBlock[] = []
-  const rendered = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
+  const rendered = renderMarkdown(source, resolve, highlight ? { codeBlocks } : {})
   const sanitized = highlight ? findHtmlBlocks(rendered, codeBlocks) : rendered
   const highlighted = codeBlocks.length > 0 ? ((await highlight?.(codeBlocks)) ?? []) : []
   return insertCode(finishDocument(sanitized), codeBlocks, highlighted)

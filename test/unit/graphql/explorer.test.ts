@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { buildSchema } from 'graphql'
 import { expect, it } from 'vitest'
 import { languages } from '../../../web/explorer/copy-as.ts'
@@ -63,8 +64,8 @@ it('copies requests as JavaScript that sends the same request', async () => {
     sent.push({ url, ...options })
     return { json: async () => ({}) }
   }
-  const run = new Function('fetch', 'process', 'console', `return (async () => { ${languages.fetch(request)} })()`)
-  await run(fetch, { env: { SNUG_TOKEN: 'secret' } }, { log() {} })
+  const globals = { fetch, process: { env: { SNUG_TOKEN: 'secret' } }, console: { log() {} } }
+  await runInNewContext(`(async () => { ${languages.fetch(request)} })()`, globals)
   expect(sent).toMatchObject([{ url: request.url, headers: { Authorization: 'Bearer secret' } }])
   expect(JSON.parse(sent[0]?.body ?? '')).toEqual(body)
 })

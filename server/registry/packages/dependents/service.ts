@@ -84,7 +84,7 @@ export async function countDependents(em: EntityManager, isAmong: Registries, na
     .where((row) => row.or([isAmong(row.ref('direct_source')), isAmong(row.ref('dev_source'))]))
     .$castTo<{ total: number | null }>()
   const [row] = await readEach(em, { query: text ? named : counted })
-  return Number(row?.total ?? 0)
+  return row?.total ?? 0
 }
 
 /**

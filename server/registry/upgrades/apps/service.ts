@@ -30,11 +30,11 @@ export const canChangeApp = async (em: EntityManager, actor: Actor, app: Pick<Sa
 /** Returns the applications of the caller, or of a publisher, by name. @throws ApiError NotFound, InsufficientPermissions */
 export async function listApps(context: SignedInContext, publisher: string | null | undefined, page: PageArguments) {
   const { em, viewer } = context
-  if (publisher == null) return inOrderOf(em, SavedApp, 'name', { user: viewer.id } as FilterQuery<SavedApp>, page)
+  if (publisher == null) return inOrderOf(em, SavedApp, 'name', { user: viewer.id }, page)
   const owner = await findPublisher(em, publisher)
   if (!owner) throw unknownPublisher(publisher)
   if (!(await canSee(em, context, { user: null, publisher: owner }))) throw notMember(publisher)
-  return inOrderOf(em, SavedApp, 'name', { publisher } as FilterQuery<SavedApp>, page)
+  return inOrderOf(em, SavedApp, 'name', { publisher }, page)
 }
 
 /** Returns an application, or null if it does not exist or the caller may not see it. */
@@ -57,7 +57,7 @@ export async function saveApp(context: SignedInContext, { name, lock, publisher:
   return em.fork().transactional(async (inner) => {
     const publisher = slug == null ? null : await lockPublisher(inner, slug)
     const user = publisher ? null : inner.getReference(User, viewer.id)
-    if (!(await canChangeApp(inner, context, { user: user as SavedApp['user'], publisher }))) throw notMember(slug ?? '')
+    if (!(await canChangeApp(inner, context, { user, publisher }))) throw notMember(slug ?? '')
     if (user) await lockRow(inner, viewer.id)
     const where = publisher ? { publisher: publisher.id } : { user: viewer.id }
     const saved = { lock, savedAt: now(), savedBy: inner.getReference(User, viewer.id) }
