@@ -78,7 +78,7 @@ export async function countDependents(em: EntityManager, isAmong: Registries, na
     .where((row) => row.or([isAmong(row.ref('direct_source')), isAmong(row.ref('dev_source'))]))
   const named = db
     .selectFrom('package_dependents')
-    .select(({ fn }) => fn.countAll().as('total'))
+    .select(({ fn }) => fn.countAll<number>().as('total'))
     .where('name', '=', name)
     .where((row) => row.and(namedLike(text)))
     .where((row) => row.or([isAmong(row.ref('direct_source')), isAmong(row.ref('dev_source'))]))

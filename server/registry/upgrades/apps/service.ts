@@ -1,4 +1,3 @@
-import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { User } from '../../../accounts/users/entity.ts'
 import { conflict, insufficientPermissions, notFound } from '../../../errors.ts'
