@@ -109,7 +109,7 @@ it('queues new analyses of the latest versions in place of percentages of points
   await database.execute(`insert into score_reports (version_id, granted, maximum, percent) select v.id, 9, 10, 90
     from package_versions v join packages p on p.id = v.package_id where p.name = 'acme'`)
   await migrate(older.orm, older.config, () => {})
-  expect(await database.execute('select percent from score_reports')).toEqual([{ percent: null }, { percent: null }])
+  expect(await database.execute('select checks_percent from score_reports')).toEqual([{ checks_percent: null }, { checks_percent: null }])
   const jobs = `select v.version, j.kind, j.state, j.payload from jobs j join package_versions v on cast(v.id as varchar) = j.subject`
   expect(await database.execute(jobs)).toEqual([{ version: '1.1.0', kind: 'analysis', state: 'queued', payload: '{}' }])
 })

@@ -12,7 +12,7 @@ async function act(page: Page, action: string): Promise<void> {
   await page.getByRole('menuitem', { name: action, exact: true }).click()
 }
 
-it('discontinues and deletes selected packages, and reports those that public packages need', async () => {
+it('discontinues and deletes selected packages, and reports packages that public ones need', async () => {
   await using app = await consoleApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const [alice, admin] = [await app.member(), await app.admin()]
   const names = Array.from({ length: 52 }, (_, index) => `pkg_${String(index).padStart(2, '0')}`)

@@ -50,7 +50,7 @@ it('finds packages whose latest version depends on a package here or without a r
   expect(await listDependents(em, thisServer(here), { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1, 2))
 })
 
-it('filters dependents by name, and counts those that need a package through others', async () => {
+it('filters dependents by name, and counts indirect ones', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0', pubspec: dependingOn('loop') })

@@ -2,7 +2,7 @@ import { computed } from 'vue'
 import { DeleteAppDocument, SaveAppDocument, SavedAppDocument, SavedAppsDocument } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { useMyPublishers } from '../me/me.ts'
-import { useCursorList, withRows } from '../shared/cursor-list.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 /** Stands for the viewer among the owners of apps. */
@@ -23,7 +23,7 @@ export function useSavedApps() {
   const { list } = useCursorList({
     document: SavedAppsDocument,
     variables: (after) => ({ publisher: owner.value === ownApps ? null : owner.value, after }),
-    connection: (data) => withRows(data.savedApps, (nodes) => nodes.map((node) => ({ ...node, id: node.uuid }))),
+    connection: (data) => data.savedApps,
   })
   return { owner, list }
 }
@@ -32,7 +32,7 @@ export function useSavedApps() {
 export function useSavedApp() {
   const chosen = useQueryParam<string>('app', '')
   const isChosen = () => chosen.value !== ''
-  const { data, isAnswered, ...state } = useQuery(SavedAppDocument, { variables: () => ({ uuid: chosen.value }), isWanted: isChosen })
+  const { data, isAnswered, ...state } = useQuery(SavedAppDocument, { variables: () => ({ appId: chosen.value }), isWanted: isChosen })
   const app = computed(() => (isChosen() ? (data.value?.savedApp ?? undefined) : undefined))
   const isMissing = computed(() => isChosen() && isAnswered.value && !state.loading.value && !app.value)
   return { ...state, chosen, app, isMissing }

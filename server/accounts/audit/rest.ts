@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { csv, exportedAs, ndjson } from '../../platform/rest/export.ts'
 import { type Data, route } from '../../platform/rest/route.ts'
-import { auditLog } from './export.ts'
+import { auditLog } from './export-rest.ts'
 import { agent, agentSchema, nextBefore } from './refs.ts'
 
 const person = '{ userId: uuid displayName email }'

@@ -113,11 +113,7 @@ builder.queryField('users', (t) =>
       type: UserRef,
       description: 'The users of this server, for administrators.',
       args: {
-        email: t.arg.string({
-          description: 'Part of the e-mail address, case-insensitive.',
-          deprecationReason: replacedBy('query and searchIn'),
-          ...partOfText,
-        }),
+        email: t.arg.string({ description: 'Part of the e-mail address, case-insensitive.', ...partOfText }),
         query: t.arg.string({ description: 'Part of the e-mail address or name, case-insensitive.', ...partOfText }),
         searchIn: t.arg({ type: UserSearchField, description: 'The only field that `query` searches. Default: both.' }),
         kinds: t.arg({ type: [UserKindEnum], defaultValue: ['person'], description: 'Kinds of accounts to list.' }),

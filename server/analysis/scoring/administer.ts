@@ -69,7 +69,7 @@ const coverage = db.selectNoFrom((eb) => [
   eb
     .selectFrom('score_reports')
     .select(({ fn }) => fn.countAll<number>().as('scored'))
-    .where('percent', 'is not', null)
+    .where('checks_percent', 'is not', null)
     .as('scored'),
 ])
 

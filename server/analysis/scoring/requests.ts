@@ -187,7 +187,7 @@ function queueBelow(em: EntityManager, { start, again, at, from }: Window): Prom
               .selectFrom('score_reports as r')
               .select('r.version_id')
               .whereRef('r.version_id', '=', 'n.id')
-              .where('r.percent', 'is not', null),
+              .where('r.checks_percent', 'is not', null),
           ),
         ),
       ),

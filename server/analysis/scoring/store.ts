@@ -75,7 +75,7 @@ export async function storeSurface(
   if (!about) return false
   const earlier = await readReport(em, versionId)
   const report = earlier && { ...earlier, checks }
-  const judged = report && { report: JSON.stringify(report), percent: percentOf(report) }
+  const judged = report && { report: JSON.stringify(report), ...percentages(report) }
   const result = { generation, finished_at: currentTimeOf(em), error: null, is_incomplete: isIncomplete, ...judged }
   if ((await changeRows(em, updateReport(versionId).set(result).where('generation', '<', generation))) === 0) return false
   await writeSurface(em, versionId, surface, apiVerdict)
@@ -83,6 +83,7 @@ export async function storeSurface(
   return true
 }
 
+const percentages = (report: Report) => ({ percent: percentOf(report), checks_percent: percentOf(report) })
 const updateReport = (versionId: string) => db.updateTable('score_reports').where('version_id', '=', versionId)
 
 /** Returns the stored public API of a version, or null. */
@@ -187,7 +188,7 @@ async function writeReport(
     generation,
     granted,
     maximum,
-    percent: percentOf(report),
+    ...percentages(report),
     report: text,
     error: null,
     finished_at: currentTimeOf(em),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { agent, agentSchema, nextBefore } from '../../accounts/audit/refs.ts'
 import { csv, exportedAs } from '../../platform/rest/export.ts'
 import { type Data, route, ok } from '../../platform/rest/route.ts'
-import { packageList } from './administration/export.ts'
+import { packageList } from './administration/export-rest.ts'
 import { ofPackage, ofVersion } from './parameters.ts'
 
 const names = { pkg: 'package' }

@@ -1,3 +1,4 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { z } from 'zod'
 import { UserRef } from '../../../accounts/users/refs.ts'
 import { label } from '../../../accounts/users/input.ts'
@@ -6,16 +7,20 @@ import { builder } from '../../../platform/graphql/builder.ts'
 import { done, payload } from '../../../platform/graphql/payload.ts'
 import { isUpstreamName } from '../../../platform/pub/package-name.ts'
 import { PoliciesRef } from './schema.ts'
-import { addExemption, removeExemption } from './service.ts'
+import { addExemption, readPolicies, removeExemption } from './service.ts'
 import { type Exemption, isInEffect, policyRules } from './settings.ts'
 
 const ruleText = 'The policy: `packages`, `advisories`, `licenses` or `minimumAge`.'
 const versionText = 'The only version that is exempt; null for all versions.'
 const untilText = 'When the exemption ends; null if it does not end by itself.'
 
-const ExemptionRef = builder.objectRef<Exemption>('MirrorExemption').implement({
+const ExemptionRef = builder.objectRef<Exemption>('MirrorExemption')
+
+builder.node(ExemptionRef, {
   description: 'An exemption of an upstream package, or of one version of it, from a policy of the mirror.',
   authScopes: { scope: 'admin' },
+  id: { resolve: ({ id }) => id },
+  loadOne: async (id, context) => (await readPolicies(context))?.exemptions.find((one) => one.id === id) ?? null,
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, which REST returns as `id`.' }),
     rule: t.exposeString('rule', { description: ruleText }),
@@ -77,12 +82,13 @@ builder.mutationFields((t) => ({
   }),
   removeMirrorExemption: t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('RemoveMirrorExemptionPayload', 'The removed exemption.', {
-      removedUuid: { type: 'ID', description: 'Its plain identifier.' },
+      removedExemptionId: { type: 'ID', description: 'Global id of the exemption.' },
     }),
     description: 'Removes an exemption from a policy of the mirror. For administrators.',
     typeOptions: { description: 'The exemption to remove.' },
     argOptions: { description: 'The exemption.' },
-    input: { uuid: t.input.id({ required: true, description: 'Its plain identifier.' }) },
-    resolve: (_root, { input: { uuid } }, context) => done(removeExemption(context, uuid), { removedUuid: uuid }),
+    input: { exemptionId: t.input.globalID({ required: true, for: [ExemptionRef], description: 'Global id of the exemption.' }) },
+    resolve: (_root, { input: { exemptionId: one } }, context) =>
+      done(removeExemption(context, one.id), { removedExemptionId: encodeGlobalID(one.typename, one.id) }),
   }),
 }))

@@ -32,11 +32,16 @@ export const mirrorPolicyRoutes = [
       errorStatuses: [404, 409],
     },
   ),
-  route('DELETE /api/admin/mirror/exemptions/:id', 'mutation ($id: ID!) { removeMirrorExemption(input: { uuid: $id }) { removedUuid } }', {
-    summary: 'Removes an exemption from a policy.',
-    answer: ok,
-    errorStatuses: [404],
-  }),
+  route(
+    'DELETE /api/admin/mirror/exemptions/:id',
+    'mutation ($id: ID!) { removeMirrorExemption(input: { exemptionId: $id }) { removedExemptionId } }',
+    {
+      ids: { id: 'MirrorExemption' },
+      summary: 'Removes an exemption from a policy.',
+      answer: ok,
+      errorStatuses: [404],
+    },
+  ),
   route(
     'GET /api/admin/mirror/decisions',
     `query ($rule: String, $outcome: MirrorOutcome, $q: String, $offset: Int) {

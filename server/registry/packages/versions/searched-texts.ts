@@ -27,7 +27,7 @@ export type TextRow = {
 export const packedSurfaceBytes = 64 * 1024
 
 /** SQL columns of a `TextRow`, for the version `v`. */
-export const textColumns = `v.id as version_id, v.pubspec, v.license, s.tags as analyzed, s.percent as score,
+export const textColumns = `v.id as version_id, v.pubspec, v.license, s.tags as analyzed, s.checks_percent as score,
   (select d.content from version_documents d where d.version_id = v.id and d.kind = 'readme') as readme,
   (select substr(a.surface, 1, ${packedSurfaceBytes}) from version_surfaces a where a.version_id = v.id) as surface`
 /** SQL join that `textColumns` requires. */

@@ -25,15 +25,17 @@ export const appRoutes = [
   }),
   route(
     'GET /api/apps/:id',
-    `query ($id: ID!) { savedApp(uuid: $id) { ${app} check { packages ${locked} elsewhere otherSources } changed { name } } }`,
+    `query ($id: ID!) { savedApp(appId: $id) { ${app} check { packages ${locked} elsewhere otherSources } changed { name } } }`,
     {
       summary: 'A saved application: its packages compared with the latest versions, and which of them changed after it was saved.',
       answer: 'savedApp',
+      ids: { id: 'SavedApp' },
       required: { savedApp: unknownApp },
       errorStatuses: [404],
     },
   ),
-  route('DELETE /api/apps/:id', 'mutation ($id: ID!) { deleteApp(input: { uuid: $id }) { deletedUuid } }', {
+  route('DELETE /api/apps/:id', 'mutation ($id: ID!) { deleteApp(input: { appId: $id }) { deletedAppId } }', {
+    ids: { id: 'SavedApp' },
     summary: 'Deletes a saved application.',
     answer: ok,
     errorStatuses: [404],

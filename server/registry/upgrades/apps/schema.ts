@@ -3,6 +3,7 @@ import { label } from '../../../accounts/users/input.ts'
 import { loadUser } from '../../../accounts/users/service.ts'
 import { type Context, isSignedIn } from '../../../platform/access/context.ts'
 import { viewerCan } from '../../../platform/access/policy.ts'
+import { encodeGlobalID } from '@pothos/plugin-relay'
 import { builder } from '../../../platform/graphql/builder.ts'
 import { connectionOf, done, payload } from '../../../platform/graphql/payload.ts'
 import { loadPublisher } from '../../publishers/list.ts'
@@ -13,6 +14,7 @@ import type { SavedApp } from './entity.ts'
 import { canChangeApp, changedSince, checkApp, deleteApp, findApp, listApps, loadLock, maxApps, saveApp } from './service.ts'
 
 const AppRef = builder.objectRef<SavedApp>('SavedApp')
+const appId = { required: true as const, for: [AppRef], description: 'Global id of the application.' }
 
 /** Checks of saved files, once per request. */
 const checks = new WeakMap<Context, Map<string, Promise<UpgradeCheck | null>>>()
@@ -27,8 +29,11 @@ async function checkOf(context: Context, app: SavedApp): Promise<UpgradeCheck | 
   return check
 }
 
-builder.objectType(AppRef, {
+builder.node(AppRef, {
   description: 'The pubspec.lock of an application, which you or a publisher saved by name.',
+  id: { resolve: ({ id }) => id },
+  loadOne: (id, context) => (isSignedIn(context) ? findApp(context, id) : null),
+  authScopes: { scope: 'read' },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, which REST returns as `id`.' }),
     name: t.exposeString('name', { description: 'Name of the application.' }),
@@ -97,8 +102,8 @@ builder.queryFields((t) => ({
     type: AppRef,
     nullable: true,
     description: 'A saved application; null if you cannot see it.',
-    args: { uuid: t.arg.id({ required: true, description: 'Its plain identifier.' }) },
-    resolve: (_root, { uuid }, context) => findApp(context, uuid),
+    args: { appId: t.arg.globalID(appId) },
+    resolve: (_root, { appId: { id } }, context) => findApp(context, id),
   }),
 }))
 
@@ -116,11 +121,14 @@ builder.mutationFields((t) => ({
     resolve: async (_root, { input }, context) => ({ app: await saveApp(context, input) }),
   }),
   deleteApp: t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('DeleteAppPayload', 'The deleted application.', { deletedUuid: { type: 'ID', description: 'Its plain identifier.' } }),
+    type: payload('DeleteAppPayload', 'The deleted application.', {
+      deletedAppId: { type: 'ID', description: 'Global id of the application.' },
+    }),
     description: 'Deletes a saved application with its file.',
     typeOptions: { description: 'The application to delete.' },
     argOptions: { description: 'What to delete.' },
-    input: { uuid: t.input.id({ required: true, description: 'Its plain identifier.' }) },
-    resolve: (_root, { input: { uuid } }, context) => done(deleteApp(context, uuid), { deletedUuid: uuid }),
+    input: { appId: t.input.globalID(appId) },
+    resolve: (_root, { input: { appId } }, context) =>
+      done(deleteApp(context, appId.id), { deletedAppId: encodeGlobalID(appId.typename, appId.id) }),
   }),
 }))

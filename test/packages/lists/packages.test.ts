@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { db } from '../../server/platform/db/query.ts'
-import { changeRows } from '../../server/platform/db/statements.ts'
-import { testApp, type TestApp } from '../app.ts'
-import { publish } from '../support/publish.ts'
+import { db } from '../../../server/platform/db/query.ts'
+import { changeRows } from '../../../server/platform/db/statements.ts'
+import { testApp, type TestApp } from '../../app.ts'
+import { publish } from '../../support/publish.ts'
 
 const path = '/api/admin/packages'
 const asCsv = { headers: { accept: 'text/csv' } }
