@@ -124,6 +124,8 @@ describe('sign-in through a provider', () => {
     await dialog.getByRole('button', { name: 'Continue with Acme account' }).waitFor()
     await expectSound(page, 'proof-provider')
     expect(await dialog.getByRole('textbox').count()).toBe(0)
+    // The provider has the real time, and its sign-in must be later than the start of the proof.
+    app.clock.now = new Date()
     const popup = page.waitForEvent('popup')
     await dialog.getByRole('button', { name: 'Continue with Acme account' }).click()
     await popup
