@@ -126,6 +126,6 @@ it('shows the state of documentation that is not generated yet', async () => {
   await page.goto('/packages/waiting/api')
   await page.getByText('No API documentation').waitFor()
   await settled(page)
-  expect(await page.getByRole('link', { name: 'API', exact: true }).getAttribute('aria-current')).toBe('true')
+  expect(await page.getByRole('link', { name: 'API', exact: true }).getAttribute('aria-current')).toBe('page')
   await expectSound(page, 'api-waiting')
 })

@@ -241,7 +241,7 @@ it('shows every page in the administration navigation without horizontal scrolli
   const pages = page.getByRole('navigation', { name: 'Administration' })
   const current = () => pages.locator('[aria-current]').allTextContents()
   await pages.getByRole('link', { name: 'Ownership' }).waitFor()
-  expect(await pages.getByRole('link').count()).toBe(19)
+  expect(await pages.getByRole('link').count()).toBe(20)
   expect(await pages.evaluate((nav) => nav.scrollWidth - nav.clientWidth)).toBe(0)
   expect(await current()).toEqual(['Jobs'])
 
