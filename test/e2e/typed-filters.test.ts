@@ -45,15 +45,15 @@ describe('text filters', () => {
     await startSession(page, app.url, admin.email)
     await page.clock.install()
     await page.goto('/admin/jobs')
-    await page.getByRole('link', { name: 'Audit log' }).click()
-    const field = page.getByLabel('Actor')
+    await page.getByRole('link', { name: 'People' }).click()
+    const field = page.getByLabel('Filter by name or e-mail address')
     await field.waitFor()
     await page.clock.pauseAt(Date.now() + 60_000)
     await field.fill(admin.email)
     await page.clock.fastForward(200)
-    expect(filterInUrl(page, 'actor')).toBeNull()
+    expect(filterInUrl(page, 'q')).toBeNull()
     await field.press('Enter')
-    await expect.poll(() => filterInUrl(page, 'actor')).toBe(admin.email)
+    await expect.poll(() => filterInUrl(page, 'q')).toBe(admin.email)
     await page.clock.resume()
     await page.goBack()
     await page.getByRole('heading', { name: 'Jobs' }).waitFor()
@@ -61,7 +61,7 @@ describe('text filters', () => {
     await expect.poll(() => field.inputValue()).toBe(admin.email)
     await page.getByRole('link', { name: 'Clear filters' }).click()
     await expect.poll(() => field.inputValue()).toBe('')
-    expect(filterInUrl(page, 'actor')).toBeNull()
+    expect(filterInUrl(page, 'q')).toBeNull()
     expect(await page.evaluate('document.activeElement.tagName')).toBe('H1') // the link is gone
 
     // A pending filter neither prevents a navigation nor changes its target.

@@ -69,9 +69,6 @@ export interface WantedToken {
   package?: string | undefined
 }
 
-/** Returns a link to the form for a new token. */
-export const newTokenLink = ({ purpose, package: name }: WantedToken) => ({ name: 'tokens', query: { new: '1', purpose, package: name } })
-
 export const isPurpose = (text: unknown): text is Purpose => choices.some(({ value }) => value === text)
 
 /** Returns the purposes of the tokens of an account with this role. */
