@@ -7,9 +7,10 @@ import { notify } from '../shared/notify.ts'
 export function useWatch() {
   const watch = useMutation(WatchPackageDocument)
   const unwatch = useMutation(UnwatchPackageDocument)
-  async function setWatching(name: string, watching: boolean) {
+  async function setWatching(name: string, watching: boolean): Promise<unknown> {
     const result = await (watching ? watch : unwatch).run({ name })
     if (result) notify(watching ? `You watch ${name}.` : `You no longer watch ${name}.`, () => setWatching(name, !watching))
+    return result
   }
   return {
     setWatching,

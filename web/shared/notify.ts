@@ -1,9 +1,10 @@
 import { shallowRef } from 'vue'
 
-/** A message shown for a few seconds. `undo` reverses the change that the message reports. */
+/** A message shown for a few seconds. */
 export interface Notice {
   text: string
-  undo?: () => unknown
+  /** Reverses the change that the message reports. Resolves to undefined if the server refused. */
+  undo?: () => Promise<unknown>
 }
 
 /** The latest message. The toaster (shell/message-toaster.vue), which is loaded with the first message, shows it. */
