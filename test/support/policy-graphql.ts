@@ -28,6 +28,7 @@ export const graphql: Record<string, Access> = {
   'Query.mirrorCheck': 'read',
   'Query.packageNames': 'read',
   'Query.searchPackages': 'read',
+  'Query.searchSymbols': 'read',
   'Query.completePackageNames': 'read',
   'Query.similarPackageNames': 'read',
   'Query.publisher': 'read',

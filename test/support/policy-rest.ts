@@ -157,6 +157,7 @@ export const rest: Record<string, Access> = {
   'GET /api/package-name-completion-data': 'read',
   'GET /api/topic-name-completion-data': 'read',
   'GET /api/search': 'read',
+  'GET /api/search/symbols': 'read',
   'GET /feed.atom': 'read',
   'GET /packages/:pkg/feed.atom': 'read',
   'GET /api/packages/:pkg/feed.atom': 'read',

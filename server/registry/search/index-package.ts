@@ -49,9 +49,9 @@ export type SearchDocument = IndexedTexts & {
 
 /**
  * Creates or replaces a package's search document in the transaction of `em`. The package's own row must be flushed first. The cost depends on the
- * length of the texts, not on the number of packages.
+ * length of the texts, not on the number of packages. Returns the id of the document.
  */
-export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
+export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<number | string> {
   const { packageId, name, tags, implemented = null, shownTo, score, createdAt, updatedAt, publishedAt = createdAt } = document
   const terms = documentTerms(document)
   const row = await readRow<{ id: number | string }>(
@@ -72,9 +72,12 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
   )
   if (!row) throw new Error(`No search document for ${name}`)
   const tagTerms = [everyTerm, ...(shownTo === 0 ? [unlistedTerm] : []), ...tags.map(tagTerm)]
-  if (em.getPlatform() instanceof BasePostgreSqlPlatform) return storeVectors(em, row.id, terms, tagTerms)
-  await storeTexts(em, row.id, terms, tagTerms)
-  await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
+  if (em.getPlatform() instanceof BasePostgreSqlPlatform) await storeVectors(em, row.id, terms, tagTerms)
+  else {
+    await storeTexts(em, row.id, terms, tagTerms)
+    await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
+  }
+  return row.id
 }
 
 /** Returns the dependencies whose name continues the package's own name: parts of the package, such as `geolocator_android` of `geolocator`. */

@@ -66,9 +66,9 @@ const excerpt = {
 } as const
 
 /** Requires the permission to browse: members see all listed packages; anonymous callers see public packages if the server allows public browsing. */
-const browseAccess = { skipTypeScopes: true, authScopes: { browse: true } } as const
+export const browseAccess = { skipTypeScopes: true, authScopes: { browse: true } } as const
 
-const searchText = { extensions: { maxLength: 1000 } }
+export const searchText = { extensions: { maxLength: 1000 } }
 
 const resultLimit = {
   required: true,
@@ -211,7 +211,7 @@ builder.queryField('completeSearch', (t) =>
   }),
 )
 
-const searcherOf = ({ viewer, scopes }: Pick<Context, 'viewer' | 'scopes'>): Searcher => viewer && { id: viewer.id, scopes }
+export const searcherOf = ({ viewer, scopes }: Pick<Context, 'viewer' | 'scopes'>): Searcher => viewer && { id: viewer.id, scopes }
 
 type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher' | 'here'>
 
