@@ -10,21 +10,33 @@ export async function cpuMsOf(work: () => unknown): Promise<number> {
 
 /**
  * Returns by which factor the CPU time of `work` grows when its input is four times as large: 4 if the cost is linear, 16 if it is quadratic.
- * Compares the smallest of nine measurements, because a busy machine only adds time. Both sizes are measured in turn, so that a busy moment meets both.
+ * Compares the smallest of five measurements, because a busy machine only adds time. Both sizes are measured in turn, so that a busy moment meets both.
  */
 export function growthOf<Input>(work: (input: Input) => unknown, small: Input, fourTimesAsLarge: Input): number {
+  const times = timesUntilMeasurable(() => work(small))
   const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY] as [number, number]
-  for (let round = 0; round < 9; round++) {
+  for (let round = 0; round < 5; round++) {
     least[0] = Math.min(
       least[0],
-      threadMsOf(() => work(small)),
+      threadMsOf(() => repeat(times, () => work(small))),
     )
     least[1] = Math.min(
       least[1],
-      threadMsOf(() => work(fourTimesAsLarge)),
+      threadMsOf(() => repeat(times, () => work(fourTimesAsLarge))),
     )
   }
   return least[1] / least[0]
+}
+
+/** Returns how often to repeat work so that it takes 50 ms. The kernel counts CPU time in steps of several milliseconds. */
+function timesUntilMeasurable(work: () => unknown): number {
+  let times = 1
+  while (threadMsOf(() => repeat(times, work)) < 50) times *= 2
+  return times
+}
+
+function repeat(times: number, work: () => unknown): void {
+  for (let left = times; left > 0; left--) work()
 }
 
 function threadMsOf(work: () => unknown): number {
