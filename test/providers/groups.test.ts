@@ -96,15 +96,19 @@ describe('the groups of a provider', () => {
   })
 
   it('do not change the role of the owner, nor that of a former owner', async () => {
-    const { stub, app, admin, signIn } = await server()
+    const { stub, app, rules, signIn } = await server()
     await using _app = app
     await using _stub = stub
-    const owner = await signedIn(app, 'owner')
-    const { redirectUrl } = await owner.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')
-    await owner.finish(stub, new URL(redirectUrl), { sub: 'olive' })
-    expect((await (await signIn([], { sub: 'olive' })).viewer())?.role).toBe('OWNER')
-    expect((await owner.post('/api/admin/transfer-ownership', { email: admin.email })).status).toBe(200)
-    expect((await (await signIn([], { sub: 'olive' })).viewer())?.role).toBe('ADMIN')
+    await rules([{ group: 'ops', role: 'admin' }])
+    const [owner, olga] = [await signedIn(app, 'owner'), await signedIn(app)]
+    const { redirectUrl } = await olga.mutate('linkIdentity', { provider: 'acme' }, 'redirectUrl')
+    await olga.finish(stub, new URL(redirectUrl), { sub: 'olga' })
+    const roleWith = async (groups: string[]) => (await (await signIn(groups, { sub: 'olga' })).viewer())?.role
+    expect(await roleWith(['ops'])).toBe('ADMIN')
+    expect((await owner.post('/api/admin/transfer-ownership', { email: olga.email })).status).toBe(200)
+    expect(await roleWith([])).toBe('OWNER')
+    expect((await olga.post('/api/admin/transfer-ownership', { email: owner.email })).status).toBe(200)
+    expect(await roleWith([])).toBe('ADMIN')
   })
 
   it('give memberships, take them again, and leave those given by hand', async () => {

@@ -110,7 +110,7 @@ export function mergeGrants(grants: readonly string[]): Mapping {
 
 /** Returns the highest of these roles; null without any. */
 export const highestRole = <Value extends Role>(given: readonly (Value | null)[]): Value | null =>
-  given.reduce((best, one) => (best === null || (one !== null && roles.indexOf(one) > roles.indexOf(best)) ? one : best), null)
+  given.reduce((best, one) => (best === null || one === null ? (best ?? one) : higher(roles, best, one)), null)
 
 const higher = <Value extends string>(order: readonly Value[], one: Value, other: Value): Value =>
   order.indexOf(other) > order.indexOf(one) ? other : one

@@ -17,7 +17,7 @@ export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Dat
 
 declare module '../../services.ts' {
   interface Services {
-    /** Identifies a job of a CI system by its OpenID Connect token. @throws ApiError with the reason if the token is not accepted. */
+    /** Identifies a job of a CI system by its OpenID Connect token. `hash` covers the token and SERVER_URL. @throws ApiError with the reason if the token is not accepted. */
     identifyCiJob: (services: Services, token: string, hash: string, ip: string) => Promise<Identity>
   }
 }
