@@ -110,9 +110,9 @@ export function mergeGrants(grants: readonly string[]): Mapping {
 
 /** Returns the highest of these roles; null without any. */
 export const highestRole = <Value extends Role>(given: readonly (Value | null)[]): Value | null =>
-  given.reduce((best, one) => (best === null || one === null ? (best ?? one) : higher(roles, best, one)), null)
+  given.reduce<Value | null>((best, one) => (best === null || one === null ? (best ?? one) : higher(roles, best, one)), null)
 
-const higher = <Value extends string>(order: readonly Value[], one: Value, other: Value): Value =>
+const higher = <Order extends string, Value extends Order>(order: readonly Order[], one: Value, other: Value): Value =>
   order.indexOf(other) > order.indexOf(one) ? other : one
 
 export type MembershipSync = (
