@@ -32,6 +32,8 @@ export function symbolPath({ name, parent, kind, library, version, package: pkg 
   const folder = library.replace(/\.dart$/, '').replaceAll(/[^\w$=.-]/g, '-')
   const anchor = kind === 'SETTER' ? `${name}=` : kind === 'CONSTRUCTOR' ? `${parent}.${name}` : name
   const type = parent ?? (withPages.has(kind) ? name : null)
-  const path = ['packages', pkg.name, 'versions', version, 'api', folder, ...(type === null ? [] : [type])].map(encodeURIComponent).join('/')
+  const path = ['packages', pkg.name, 'versions', version, 'api', folder, ...(type === null ? [] : [type])]
+    .map(encodeURIComponent)
+    .join('/')
   return `/${path}${type === name && parent === null ? '' : `#${encodeURIComponent(anchor)}`}`
 }
