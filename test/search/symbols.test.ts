@@ -109,7 +109,7 @@ it('shows packages to those who can find them', async () => {
   await alice.put('/api/packages/unlisted/options', { isUnlisted: true })
   for (const name of ['closed', 'open', 'unlisted']) await analyze(app, name, 'class Thing {}')
   await analyze(app, 'partly', 'class Thing {}', '2.0.0')
-  const names = async (actor: Actor) => (await symbols(actor, 'Thing')).map((found) => found.split(' ')[0]).toSorted()
+  const names = async (actor: Actor) => (await symbols(actor, 'Thing')).map((found) => found.split(' ')[0] ?? '').toSorted()
   expect(await names(alice)).toEqual(['closed', 'open', 'partly'])
   expect(await names(await app.member())).toEqual(['closed', 'open', 'partly'])
   expect(await names(app.anonymous)).toEqual(['open'])
