@@ -153,7 +153,7 @@ it('indexes what was analyzed before the index existed, and large packages in pa
   expect(await symbols(alice, 'madeField0')).toEqual(['acme 1.0.0 FIELD MadeType0.madeField0'])
   expect(await symbols(alice, 'Large many499')).toEqual(['acme 1.0.0 FIELD Large.many499'])
   const rows = await database.reads.get<{ n: number | string }>('select count(*) as n from package_search_symbols')
-  expect(Number(rows?.n)).toBeGreaterThan(3)
+  expect(Number(rows?.n)).toBeGreaterThan(1)
 })
 
 it('ignores an outline in another format', async () => {

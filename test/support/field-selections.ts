@@ -8,6 +8,7 @@ const required: Record<string, string> = {
   version: '"1.0.0"',
   input: '{ visibility: PUBLIC }',
   path: '"README.md"',
+  file: '"lib/acme.dart"',
   shell: 'POSIX',
   name: '"acme"',
   slug: '"acme"',
