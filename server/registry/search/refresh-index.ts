@@ -42,7 +42,7 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     isUnlisted: Boolean(row.is_unlisted),
     isDiscontinued: Boolean(row.is_discontinued),
   }
-  const id = await storeDocument(em, {
+  const document = await storeDocument(em, {
     packageId,
     name,
     description: row.description,
@@ -57,7 +57,7 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     updatedAt: toDate(row.updated_at),
     publishedAt: toDate(row.published_at),
   })
-  await storeSymbols(em, id, { name, versionId: row.version_id, generation: row.generation ?? null })
+  await storeSymbols(em, document, { name, versionId: row.version_id, generation: row.generation ?? null })
 }
 
 type PackageRow = {

@@ -1,5 +1,6 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { changeRows, readRow } from '../../../platform/db/statements.ts'
+import type { StoredDocument } from '../index-package.ts'
 import { maxParts, maxSurfaceBytes, outlinesOf, packOutline, termsOfOutline } from './outline.ts'
 
 /** Version of the format of outlines and their terms. Increment it together with `indexFormat` of rebuild.ts. */
@@ -9,15 +10,19 @@ const outlineFormat = 1
 export type IndexedVersion = { name: string; versionId: string; generation: number | null }
 
 /**
- * Indexes the symbols of the latest version for the search document `id`, in the transaction of `em`. Replaces those of an earlier version, also if
+ * Indexes the symbols of the latest version for its search document, in the transaction of `em`. Replaces those of an earlier version, also if
  * this one was not analyzed yet. Reads and writes only what the last analysis changed.
  */
-export async function storeSymbols(em: EntityManager, id: number | string, { name, versionId, generation }: IndexedVersion): Promise<void> {
+export async function storeSymbols(
+  em: EntityManager,
+  document: StoredDocument,
+  { name, versionId, generation }: IndexedVersion,
+): Promise<void> {
+  const { id } = document
   const source = `${outlineFormat} ${versionId} ${generation ?? 0}`
-  const stored = await readRow<{ source: string }>(em, 'select source from package_search_symbols where document_id = ? limit 1', [id])
-  if (stored?.source === source) return
+  if (document.source === source) return
   // Their terms are deleted along with them.
-  if (stored) await changeRows(em, 'delete from package_search_symbols where document_id = ?', [id])
+  if (document.source !== null) await changeRows(em, 'delete from package_search_symbols where document_id = ?', [id])
   const surface = generation === null ? null : await readSurface(em, versionId)
   for (const [part, outline] of (surface ? outlinesOf(surface, name) : []).entries())
     await storePart(em, { id, part, source, name, outline })
