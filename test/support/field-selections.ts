@@ -23,6 +23,7 @@ const required: Record<string, string> = {
   accountUuid: '"unknown"',
   userCode: '"unknown"',
   installId: '"unknown"',
+  appId: '"unknown"',
   kind: 'PRIVACY',
   channel: 'STABLE',
   days: '30',
