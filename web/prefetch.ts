@@ -39,7 +39,7 @@ function resolveVariables(variables: FirstQuery['variables'], { params }: RouteL
   const valueOf = (variable: Variable) => {
     if (typeof variable !== 'object' || variable === null) return variable
     if ('isSignedIn' in variable) return viewer.value !== undefined
-    return 'isGiven' in variable ? variable.isGiven in params : (params[variable.param] ?? variable.otherwise)
+    return 'isGiven' in variable ? variable.isGiven in params : [params[variable.param] ?? []].flat().join('/') || variable.otherwise
   }
   return Object.fromEntries(Object.entries(variables).map(([name, variable]) => [name, valueOf(variable)]))
 }

@@ -17,6 +17,7 @@ import type { TrustedDocuments } from '../graphql/trusted-documents.ts'
 import { type FirstAnswers, firstAnswerer, lacksSubject } from './first-answers.ts'
 import { pageHead, type PageSummarizer } from './page-head.ts'
 import { readPageIndex } from './page-index.ts'
+import { textOfAnswers } from './page-text.ts'
 import { mountSiteFiles, siteFiles } from './site-files.ts'
 
 /**
@@ -107,7 +108,7 @@ export function consoleSender(services: Services, { schema, documents, summarize
       .type('text/html; charset=utf-8')
       .header('content-security-policy', policy)
       .header('cache-control', known.answers.length > 0 ? noStore : 'no-cache')
-      .send(pageWith(withText(page, texts[path]), { head, files }, known))
+      .send(withText(pageWith(page, { head, files }, known), texts[path] ?? (known.isSignedIn ? null : textOfAnswers(known.answers))))
   }
 }
 
@@ -117,13 +118,17 @@ const readTexts = (): Record<string, string> => {
   return existsSync(file) ? z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8'))) : {}
 }
 
-/** Replaces what browsers without JavaScript show with the text of the page, if there is one. */
-const withText = (page: string, text: string | undefined) =>
-  text === undefined
+/**
+ * Replaces what browsers without JavaScript show with the text of the page, if there is one. Only they parse it: for others the element ends at the first
+ * end tag, which sanitized attributes may contain.
+ */
+const withText = (page: string, text: string | null) =>
+  text === null
     ? page
     : page.replace(
         /<noscript>.*<\/noscript>/s,
-        () => `<noscript><main class="container-page py-10"><div class="document max-w-3xl">${text}</div></main></noscript>`,
+        () =>
+          `<noscript><main class="container-page py-10"><div class="document max-w-3xl">${text.replaceAll(/<(?=\/?noscript)/gi, '&lt;')}</div></main></noscript>`,
       )
 
 /** Adds the files and answers that a page needs to the HTML page. */
