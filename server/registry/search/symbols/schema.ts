@@ -53,7 +53,7 @@ builder.queryField('searchSymbols', (t) =>
       type: SymbolRef,
       description: `Searches the public APIs of the latest versions of packages for types, functions and members. Finds whole names and beginnings of their words: \`RetryPolicy\`, \`retry\`, \`policy\` and \`RetPol\` find the class \`RetryPolicy\`. Of two words, such as \`copyWith User\` or \`User.copyWith\`, one may be the type or the package. Exact names come first, then types, functions and members, popular packages first. Returns the best ${maxSymbols} matches at most. Versions that were not analyzed yet are left out.`,
       args: builder.args((arg) => ({
-        query: arg.string({ required: true, description: 'Search query.', ...searchText }),
+        query: arg.string({ description: 'Search query. A blank query finds nothing.', ...searchText }),
         offset: arg.int({ description: 'Number of matches to skip, for page numbers.', validate: notNegative }),
       })),
       resolve: (_root, args, context) => findPage(context, args),
@@ -65,13 +65,14 @@ builder.queryField('searchSymbols', (t) =>
 
 async function findPage(
   context: Context,
-  { query, after, first, offset }: PageArguments & { query: string; offset?: number | null | undefined },
+  { query, after, first, offset }: PageArguments & { query?: string | null | undefined; offset?: number | null | undefined },
 ) {
   const { database, em } = context
   const searcher = searcherOf(context)
   const size = pageSizeOf({ first })
+  const words = query ?? ''
   const skipped = (offset ?? 0) + (after ? readRank(after) : 0)
-  const found = await findSymbols(database, searcher, query, skipped + size + 1)
+  const found = await findSymbols(database, searcher, words, skipped + size + 1)
   const page = found.slice(skipped, skipped + size)
   const ids = [...new Set(page.map(({ packageId }) => packageId))]
   const packages = new Map((await em.find(Package, { id: { $in: ids } })).map((pkg) => [pkg.id, pkg]))
@@ -82,7 +83,7 @@ async function findPage(
   })
   return {
     edges,
-    totalCount: async () => (await findSymbols(database, searcher, query, maxSymbols)).length,
+    totalCount: async () => (await findSymbols(database, searcher, words, maxSymbols)).length,
     pageInfo: {
       hasNextPage: found.length > skipped + size,
       hasPreviousPage: skipped > 0,
