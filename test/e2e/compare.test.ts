@@ -128,6 +128,9 @@ it('shows which packages of a pubspec.lock can be upgraded', async () => {
   const [{ email, secret = '' }, owner] = [await app.member(), await app.owner()]
   await publishTo(app.url, secret, ...['1.0.0', '2.0.0'].map((version) => ({ name: 'acme', version })))
   await publishTo(app.url, secret, { name: 'zeta', version: '1.0.0' })
+  // The locked versions of as many packages as are compared at a time are not on this server.
+  const replaced = ['aa', 'ab', 'ac']
+  await publishTo(app.url, secret, ...replaced.map((name) => ({ name, version: '2.0.0' })))
   await storeSurface(app, '1.0.0', surfaceOf({ one: 'void one()', two: 'void two()' }))
   await storeSurface(app, '2.0.0', surfaceOf({ one: 'void one(int times)' }))
   const affected = [{ package: { ecosystem: 'Pub', name: 'acme' }, versions: ['1.0.0'] }]
@@ -135,7 +138,8 @@ it('shows which packages of a pubspec.lock can be upgraded', async () => {
   await owner.graphql('mutation ($osv: String!) { importAdvisories(input: { osv: $osv }) { imported } }', { osv })
   const entry = (name: string, url: string) =>
     `  ${name}:\n    dependency: "direct main"\n    description: {name: ${name}, url: "${url}"}\n    source: hosted\n    version: "1.0.0"\n`
-  const lock = `packages:\n${entry('acme', app.url)}${entry('zeta', app.url)}${entry('gone', app.url)}${entry('http', 'https://pub.dev')}`
+  const hosted = [...replaced, 'acme', 'zeta', 'gone'].map((name) => entry(name, app.url))
+  const lock = `packages:\n${hosted.join('')}${entry('http', 'https://pub.dev')}`
   const page = await openPage(app.url, { tolerate: [/status of 400/] })
   await startSession(page, app.url, email)
   await page.goto('/packages/acme/compare?view=upgrade')
@@ -146,7 +150,7 @@ it('shows which packages of a pubspec.lock can be upgraded', async () => {
   await page.getByLabel('Choose a file').setInputFiles({ name: 'pubspec.lock', mimeType: 'text/plain', buffer: Buffer.from(lock) })
   await page
     .getByRole('status')
-    .getByText('1 of 3 packages of this server can be upgraded. 1 package with open security advisories.')
+    .getByText('4 of 6 packages of this server can be upgraded. 1 package with open security advisories.')
     .waitFor()
   const behind = page.getByRole('region', { name: 'Can be upgraded' })
   await behind.getByText('Public API: 1 element removed, 1 changed, 0 added.').waitFor()
