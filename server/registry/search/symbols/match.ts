@@ -95,7 +95,7 @@ function* namesContaining(outline: string, texts: ReadonlySet<string>): Generato
       if (isSmall(outline, at) && isSmall(outline, at - 1) && isInName(outline, at - 2)) continue
       let start = at
       while (isInName(lower, start - 1)) start -= 1
-      // The letter of the kind and the index of the library are no part of the name.
+      // The letter of the kind and the index of the library are not part of the name.
       if (start === at || lower[start - 1] === '\t' || seen.has(start)) continue
       seen.add(start)
       yield start
