@@ -11,7 +11,7 @@ import {
   type TypedDocumentNode,
   useQuery as useUrqlQuery,
 } from '@urql/vue'
-import { computed, type ComputedRef, type MaybeRefOrGetter, type Ref, ref, shallowRef, toValue } from 'vue'
+import { computed, type ComputedRef, type MaybeRefOrGetter, type Ref, ref, shallowRef, toValue, watch } from 'vue'
 import { csrfCookie, csrfHeader } from './csrf.ts'
 import { asPersistedQuery, outdatedPage, send, unknownHashField } from './documents.ts'
 import { takeFirstAnswer } from './first-answers.ts'
@@ -129,6 +129,13 @@ export function useMutation<Result, Variables extends AnyVariables>(
     return failure.value ? undefined : data
   }
   return { run, running, failure }
+}
+
+/** The state in the latest response to a mutation, until the page has queried it again: the button of a toggle must not show the former state. */
+export function useChangedState<State>(queried: () => State) {
+  const changed = shallowRef<State>()
+  watch(queried, () => (changed.value = undefined))
+  return { state: computed(() => changed.value ?? queried()), change: (state: State) => void (changed.value = state) }
 }
 
 /** Runs a mutation, and retries it after the user has met the server's requirement. Returns the failure, if any. */

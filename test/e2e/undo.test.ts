@@ -22,10 +22,20 @@ const undo = (page: Page, text: string) => page.getByRole('listitem').filter({ h
 it('likes a package again', async () => {
   const { alice, page } = await openAsOwner('acme_liked')
   const likes = async () => (await alice.get('/api/packages/acme_liked/likes')).body.likes as number
-  await page.getByRole('button', { name: /^Like acme_liked/ }).click()
-  await expect.poll(likes).toBe(1)
-  await page.getByRole('button', { name: /^Like acme_liked/ }).click()
+  const heart = page.getByRole('button', { name: /^Like acme_liked/ })
+  // The button shows the new state before the page has queried it again.
+  const queried = Promise.withResolvers<void>()
+  await heart.waitFor()
+  await page.route('**/graphql', async (route) => {
+    if (route.request().postData()?.includes('"operationName":"Package"')) await queried.promise
+    await route.continue()
+  })
+  await heart.click()
+  await page.getByRole('button', { name: /^Like acme_liked/, pressed: true }).waitFor()
+  expect(await likes()).toBe(1)
+  await heart.click()
   await expect.poll(likes).toBe(0)
+  queried.resolve()
   await undo(page, 'You no longer like acme_liked.').press('Enter')
   await expect.poll(likes).toBe(1)
   await page.getByRole('button', { name: /^Like acme_liked/, pressed: true }).waitFor()
