@@ -75,6 +75,29 @@ it('shows libraries, types and members, and where they are declared', async () =
   await page.waitForURL('**/packages/round/api/shapes')
 })
 
+it('links names in the code of the README to their documentation', async () => {
+  const app = await start()
+  const author = await app.member()
+  const readme =
+    '# Linked\n\nUse `Circle`, `Circle.around()`, `Square` or [`Shape`](https://example.com).\n\n```dart\n// A Circle.\nfinal Circle one = Circle.around(Circle());\n```\n'
+  await publishTo(app.url, author.secret ?? '', {
+    name: 'linked',
+    version: '1.0.0',
+    files: { 'lib/shapes.dart': source, 'README.md': readme },
+  })
+  await documentVersion(app, 'linked', '1.0.0', await readApi(new Map([['lib/shapes.dart', source]]), 'linked'))
+  const page = await openPage(app.url)
+  await startSession(page, app.url, author.email)
+  await page.goto('/packages/linked')
+  const links = page.getByRole('article').locator('a.name-link')
+  await expect.poll(() => links.allTextContents()).toEqual(['Circle', 'Circle.around()', 'Circle'])
+  await expectSound(page, 'readme-names')
+  expect(await page.locator('.code-block pre').textContent()).toContain('final Circle one = Circle.around(Circle());')
+  await links.last().press('Enter')
+  await page.waitForURL('**/packages/linked/api/shapes/Circle')
+  await page.getByRole('heading', { name: 'Circle class' }).waitFor()
+})
+
 it('stays on the member when the version changes, and shows what is near where it does not exist', async () => {
   const page = await openDocs('square', '/packages/square/api/shapes/Circle#Circle.around', {
     '1.0.0': source.replace('Circle.around', 'Circle.near'),
