@@ -48,7 +48,12 @@ export default defineConfig({
   root: import.meta.dirname,
   // Relative URLs in the bundle let the same build be served under any path prefix.
   base: './',
-  resolve: { alias: [{ find: /^@iconify\/vue$/, replacement: join(import.meta.dirname, 'icons.ts') }] },
+  resolve: {
+    alias: [
+      { find: /^@iconify\/vue$/, replacement: join(import.meta.dirname, 'icons.ts') },
+      { find: /^@0no-co\/graphql\.web$/, replacement: join(import.meta.dirname, 'graphql-syntax.ts') },
+    ],
+  },
   plugins: [
     typedOperations(),
     helpPages(),
@@ -56,7 +61,7 @@ export default defineConfig({
     precompress(),
     lazyParts(),
     pageIndex(),
-    vue(),
+    vue({ features: { optionsAPI: false } }),
     ui({
       root: resolve(import.meta.dirname, '..'), // stores its generated theme in the root node_modules
       autoImport: false,
