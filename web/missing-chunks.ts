@@ -46,10 +46,16 @@ export function recoverMissingChunks(router: Router) {
   })
 }
 
+/** Shows a failure in place of the page after a part of it that is loaded on demand, such as a menu, could not be loaded. */
+export async function reportMissingPart({ currentRoute }: Router) {
+  const failure = (await isReachable(location.href)) ? chunkMissing : stillOpen
+  failedNavigation.value = { to: currentRoute.value, isFirst: false, failure, title: document.title }
+}
+
 /** Repeats what failed: the last navigation, or the load of the page. Reloads only if the server responds, else the browser would show its error. */
 export async function tryAgain(router: Router) {
   const failed = failedNavigation.value
-  if (failed && !failed.isFirst) await router.push(failed.to).catch(() => undefined)
+  if (failed && !failed.isFirst && failed.to !== router.currentRoute.value) await router.push(failed.to).catch(() => undefined)
   else if (await isReachable(location.href)) location.reload()
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
-import { openPage, settled } from '../support/browser.ts'
+import { expectAccessible, openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -126,6 +126,39 @@ it('restores the focus to a button that was disabled during its request, also in
   arrive()
   await expect.poll(() => focused(page)).toBe('Identifier') // the server rejects this field
   await page.unrouteAll({ behavior: 'wait' })
+})
+
+it('opens a menu of the header with the first key or click, also while it is loading, and returns the focus', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.member()
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>()
+  await page.route(/\/assets\/menus-[^/]+\.js$/, async (route) => {
+    await arrives
+    await route.continue()
+  })
+  await page.goto('/settings/tokens')
+  const account = page.getByRole('button', { name: /^Account/, includeHidden: true }) // an open menu hides the page
+  await account.press('Enter')
+  expect(await account.getAttribute('aria-expanded')).toBe('false')
+  arrive()
+  await page.getByRole('menu').waitFor()
+  expect(await account.getAttribute('aria-expanded')).toBe('true')
+  expect(await page.getByRole('menu').getAttribute('aria-labelledby')).toBe(await account.getAttribute('id'))
+  await expect.poll(() => focused(page)).toBe('My packages')
+  await expectAccessible(page)
+  await page.keyboard.press('Escape')
+  await page.getByRole('menu').waitFor({ state: 'hidden' })
+  await expect.poll(() => focused(page)).toMatch(/^Account/)
+
+  await page.reload()
+  const theme = page.getByRole('button', { name: 'Theme' })
+  await theme.click()
+  await page.getByRole('menuitemcheckbox', { name: 'Dark' }).click()
+  await page.locator('html.dark').waitFor()
+  await theme.press('ArrowDown')
+  await expect.poll(() => focused(page)).toBe('Light')
 })
 
 it('has a skip link, and shortcuts that can be disabled', async () => {

@@ -173,6 +173,32 @@ it('shows the downloads of a package, and adds and removes a like', async () => 
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
 })
 
+it('searches before the completions are loaded, and completes what was typed until then', async () => {
+  await using app = await consoleApp()
+  const { email } = await publishSamples(app)
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>()
+  await page.route(/\/assets\/menus-[^/]+\.js$/, async (route) => {
+    await arrives
+    await route.continue()
+  })
+  await page.goto('/packages/http_kit')
+  const box = page.getByRole('banner').getByRole('combobox', { name: 'Search packages' })
+  await box.waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type('camera_vew')
+  await page.keyboard.press('ArrowLeft')
+  await page.keyboard.press('ArrowLeft')
+  arrive()
+  await page.locator('[role=combobox][aria-controls]').waitFor()
+  await page.keyboard.type('i') // at the place where the user was
+  await page.getByRole('option', { name: 'camera_view' }).waitFor()
+  expect(await box.inputValue()).toBe('camera_view')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/packages?q=camera_view')
+})
+
 it('keeps the search field in the header usable at any viewport width', async () => {
   await using app = await consoleApp()
   const { email } = await publishSamples(app)
