@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { drawn, expectAccessible, openPage, settled } from '../support/browser.ts'
 import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
-import { showAs } from '../support/looks.ts'
+import { expectSound, showAs } from '../support/looks.ts'
 
 const code = "import 'package:acme/acme.dart';\n\nvoid main() => run();"
 const readme = `# Acme
@@ -185,6 +185,18 @@ it('mirrors blocks of right-to-left text, and describes pictures that are missin
   expect(await missing.first().textContent()).toBe('The state of the build · 127.0.0.1:1')
   await showAs(page, 'telephone', 'dark')
   await expectAccessible(page)
+})
+
+it('shows formulas, which scroll if they are long', async () => {
+  const text = `The area is $\\pi r^2$, for $5.\n\n$$\n${'x_1 + '.repeat(100)} y\n$$\n\n$${'x_1 + '.repeat(100)} y$\n\n$\\frac$\n`
+  const { app, page } = await readmePage('/packages/acme', text)
+  await using _app = app
+  const formula = page.locator('.document p math').first()
+  expect(await formula.textContent()).toBe('πr2')
+  expect((await formula.boundingBox())?.width).toBeGreaterThan(10)
+  expect(await page.locator('.document code').textContent()).toBe('$\\frac$')
+  await expect.poll(() => page.locator('.math-block').getAttribute('tabindex')).toBe('0')
+  await expectSound(page, 'formulas')
 })
 
 it('links to the whole file below a README that is shortened', async () => {
