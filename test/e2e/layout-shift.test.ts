@@ -5,7 +5,7 @@ import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
 /** Maximum cumulative layout shift, which covers imperceptible movements. Lighthouse's bound for a good page is 0.1. */
-const maxShift = 0.05
+const maxShift = 0.02
 
 /** Latency of every response in milliseconds. */
 const delayMs = 1500
