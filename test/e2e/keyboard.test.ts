@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
-import { expectAccessible, openPage, settled } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -147,7 +147,6 @@ it('opens a menu of the header with the first key or click, also while it is loa
   expect(await account.getAttribute('aria-expanded')).toBe('true')
   expect(await page.getByRole('menu').getAttribute('aria-labelledby')).toBe(await account.getAttribute('id'))
   await expect.poll(() => focused(page)).toBe('My packages')
-  await expectAccessible(page)
   await page.keyboard.press('Escape')
   await page.getByRole('menu').waitFor({ state: 'hidden' })
   await expect.poll(() => focused(page)).toMatch(/^Account/)
