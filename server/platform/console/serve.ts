@@ -53,7 +53,8 @@ export async function mountConsole(app: FastifyInstance, services: Services, sen
     app.route<{ Params: { '*': string } }>({
       method: ['HEAD', 'GET'],
       url: '/assets/*',
-      handler: (request, reply) => reply.sendFile(request.params['*']),
+      // Diagrams are drawn in a frame without an origin, whose scripts count as those of another one.
+      handler: (request, reply) => reply.header('cross-origin-resource-policy', 'cross-origin').sendFile(request.params['*']),
     })
   }
   mountSiteFiles(app, services, root)
