@@ -86,7 +86,7 @@ async function mountRegistry(scope: FastifyInstance, services: Services): Promis
   const sendConsole = consoleSender(services, { schema, documents, summarize: summarizePage })
   mountRoutes(scope, services, schema, routesOf(services.config))
   await mountGraphql(scope, services, { schema, documents, sendExplorer: sendConsole })
-  await mountReference(scope, services, schema, routeGroupsOf(services.config))
+  mountReference(scope, services, schema, routeGroupsOf(services.config))
   mountDocsAssets(scope)
   await mountConsole(scope, services, sendConsole)
 }

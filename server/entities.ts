@@ -38,6 +38,7 @@ import { AccessToken, JobToken } from './accounts/tokens/entity.ts'
 import { CiJob, CiJobRule, TokenIssuer, TrustedPublisher, VersionProvenance } from './registry/trusted-publishing/entity.ts'
 import { Upload } from './registry/uploads/entity.ts'
 import { PackageWatch } from './registry/watching/entity.ts'
+import { SavedApp } from './registry/upgrades/apps/entity.ts'
 import { LinkedIdentity, OidcProvider, OidcProviderState, OidcAttempt, UsedLogoutToken } from './accounts/providers/entity.ts'
 import { Avatar, User } from './accounts/users/entity.ts'
 
@@ -96,6 +97,7 @@ export const entities = [
   PackageDownloads,
   PackageLike,
   PackageWatch,
+  SavedApp,
   LegalDocument,
   RegistryLogo,
   RenderedText,

@@ -17,6 +17,7 @@ import { likeRoutes } from './registry/likes/rest.ts'
 import { nameRoutes } from './registry/names/rest.ts'
 import { oauthRoutes } from './accounts/oauth/rest.ts'
 import { mirrorBinaries } from './registry/mirror/binary.ts'
+import { appRoutes } from './registry/upgrades/apps/rest.ts'
 import { mirrorCheckBinaries } from './registry/upgrades/binary.ts'
 import { mirrorPolicyRoutes } from './registry/mirror/policies/rest.ts'
 import { packageAdminRoutes } from './registry/packages/manage-rest.ts'
@@ -74,6 +75,7 @@ const routeGroups: readonly RouteGroup[] = [
   { tag: 'Documentation', description: 'Generated API documentation.', routes: [...docsBinaries, ...docsRoutes] },
   { tag: 'Search', description: 'Full-text search of packages.', routes: searchRoutes },
   { tag: 'Usage', description: 'Downloads and likes.', routes: [...downloadRoutes, ...likeRoutes] },
+  { tag: 'Apps', description: 'Lock files of applications that are saved by name.', routes: appRoutes },
   { tag: 'Scoring', description: 'Analysis of versions: points, tags and reports.', routes: [...scoreRoutes, ...scoringAdminRoutes] },
   { tag: 'SDKs', description: 'Installed Dart and Flutter SDKs.', routes: sdkRoutes },
   { tag: 'Visibility', description: 'Public packages.', routes: visibilityRoutes },

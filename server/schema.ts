@@ -31,16 +31,19 @@ import './registry/files/schema.ts'
 import './registry/images/schema.ts'
 import './registry/comparison/schema.ts'
 import './registry/upgrades/schema.ts'
+import './registry/upgrades/apps/schema.ts'
 import './registry/names/schema.ts'
 import './registry/mirror/schema.ts'
 import './registry/mirror/package-schema.ts'
 import './registry/mirror/policies/schema.ts'
 import './registry/mirror/policies/decision-schema.ts'
+import './registry/mirror/policies/exemption-schema.ts'
 import './registry/uploads/schema.ts'
 import './registry/trusted-publishing/issuer-schema.ts'
 import './registry/trusted-publishing/schema.ts'
 import './registry/trusted-publishing/change-schema.ts'
 import './registry/search/schema.ts'
+import './registry/search/symbols/schema.ts'
 import './registry/downloads/schema.ts'
 import './registry/likes/schema.ts'
 import './analysis/scoring/schema.ts'
@@ -89,24 +92,24 @@ const failures: Partial<Record<ErrorCode, string>> = {
   MissingAuthentication: 'login signInWithPasskey',
   InsufficientPermissions: `acceptInvite acceptInviteWithProvider completeSetup login signInWithPasskey signUp startPasskeySignIn
     verifySetupCode`,
-  NotFound: `acceptInvite acceptInviteWithProvider addTrustedPublisher addUploader approveAuthorization approveDevice approveName
+  NotFound: `acceptInvite acceptInviteWithProvider addMirrorExemption addTrustedPublisher addUploader approveAuthorization approveDevice approveName
     cancelJob changeVisibility checkPublisherDomain completeDomainVerification completeSetup confirmIdentity createInvite
-    createServiceAccount createServiceAccountToken deleteOidcProvider deletePackage deletePublisher deleteServiceAccount
+    createServiceAccount createServiceAccountToken deleteApp deleteOidcProvider deletePackage deletePublisher deleteServiceAccount
     deleteTokenIssuer deleteUser deleteVersion denyAuthorization denyDevice finalizeUpload freeName installSdk likePackage linkIdentity
-    rebuildSdk refreshMirroredPackage refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory removeMirroredPackage
+    rebuildSdk refreshMirroredPackage refreshTokenIssuer regenerateDocumentation rejectName removeAdvisory removeMirrorExemption removeMirroredPackage
     removePasskey removePublisherMember removeSdk removeTrustedPublisher removeUploader renamePasskey rescoreVersion resetPassword
     resetSecondFactor restoreDeletedPackage retryJob revokeServiceAccountToken revokeSession revokeToken revokeUserSession
-    revokeUserSessions revokeUserToken rotateServiceAccountToken rotateToken setDefaultSdk setPackagePublisher setPublisherMember
+    revokeUserSessions revokeUserToken rotateServiceAccountToken rotateToken saveApp setDefaultSdk setPackagePublisher setPublisherMember
     testOidcProvider transferOwnership unlikePackage unlinkIdentity unwatchPackage updateMirrorPolicies updateOidcGroupRules updateOidcProvider
     updatePackageOptions updatePublisher updateScoringSettings updateServiceAccount updateTokenIssuer updateTrustedPublisher updateUser
     updateVersionOptions verifySetupCode watchPackage withdrawAdvisory`,
   PackageRejected: 'finalizeUpload restoreDeletedPackage',
-  Conflict: `acceptInvite addTrustedPublisher approveName cancelJob changeVisibility completeDomainVerification completeSetup
+  Conflict: `acceptInvite addMirrorExemption addTrustedPublisher approveName cancelJob changeVisibility completeDomainVerification completeSetup
     confirmTotp createInvite createOidcProvider createPublisher createServiceAccountToken createTokenIssuer createUser
     deleteOidcProvider deletePackage deletePublisher deleteServiceAccount deleteUser deleteVersion disableTotp finalizeUpload freeName
     installSdk proveTotp rebuildSdk regenerateDocumentation regenerateRecoveryCodes registerPasskey rejectName removePasskey
     removePublisherMember removeSdk removeUploader rescoreAllVersions rescoreVersion rescoreVersions resetPassword resetSecondFactor
-    restoreDeletedPackage retryJob rotateServiceAccountToken rotateToken scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
+    restoreDeletedPackage retryJob rotateServiceAccountToken rotateToken saveApp scoreRemainingVersions setDefaultSdk setPackagePublisher setPublisherMember
     startDomainVerification startPasskeyProof startPasskeyRegistration startPasskeySignIn startTotp transferOwnership unlinkIdentity
     updateMirrorPolicies updateOidcProvider updatePackageOptions updateScoringSettings updateServiceAccount updateUser
     updateVersionOptions watchPackage`,

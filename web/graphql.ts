@@ -11,11 +11,11 @@ import {
   type TypedDocumentNode,
   useQuery as useUrqlQuery,
 } from '@urql/vue'
-import { computed, type ComputedRef, type MaybeRefOrGetter, type Ref, ref, shallowRef, toValue } from 'vue'
+import { computed, type ComputedRef, type MaybeRefOrGetter, type Ref, ref, shallowRef, toValue, watch } from 'vue'
 import { csrfCookie, csrfHeader } from './csrf.ts'
 import { asPersistedQuery, outdatedPage, send, unknownHashField } from './documents.ts'
 import { takeFirstAnswer } from './first-answers.ts'
-import { sendMutation, sendQuery } from './read-your-writes.ts'
+import { changesSoFar, sendMutation, sendQuery } from './read-your-writes.ts'
 
 /** An error reported by the server. */
 export interface Failure {
@@ -131,6 +131,13 @@ export function useMutation<Result, Variables extends AnyVariables>(
   return { run, running, failure }
 }
 
+/** The state in the latest response to a mutation, until the page has queried it again: the button of a toggle must not show the former state. */
+export function useChangedState<State>(queried: () => State) {
+  const changed = shallowRef<State>()
+  watch(queried, () => (changed.value = undefined))
+  return { state: computed(() => changed.value ?? queried()), change: (state: State) => void (changed.value = state) }
+}
+
 /** Runs a mutation, and retries it after the user has met the server's requirement. Returns the failure, if any. */
 export async function runWithProof(
   change: () => Promise<Failure | undefined>,
@@ -153,10 +160,37 @@ const unmetRequirements: Record<Requirement, Failure> = {
   account: { code: 'CsrfMismatch', message: 'Nothing was changed: you signed in again after this page was loaded. Reload the page.' },
 }
 
+/** Returns whether a mutation failed because the user did not meet a requirement when asked. */
+export const isDeclined = (failure: Failure): boolean => Object.values(unmetRequirements).includes(failure)
+
 function requirementOf({ code, proof }: Failure): Requirement | undefined {
   if (code === 'MissingAuthentication') return 'session'
   if (code === 'CsrfMismatch' && csrfCookie() !== csrfHeader()['X-CSRF-Token']) return 'account'
   return proof === undefined ? undefined : 'proof'
+}
+
+/** Time in milliseconds for which prefetched data is shown without another request. */
+const prefetchedMs = 10_000
+
+/** The queries that were prefetched, and the number of mutations before. */
+const prefetched = new Map<number, { at: number; changes: number }>()
+
+/** Loads the data of a query that is likely to be needed soon. */
+export function prefetchQuery(document: TypedDocumentNode, variables: Record<string, unknown>) {
+  const request = { requestPolicy: 'cache-first' as const, isBackground: true }
+  const changes = changesSoFar()
+  void client
+    .query(document, variables, request)
+    .toPromise()
+    .then(({ error, operation: { key, context } }) => {
+      if (!error && context.meta?.cacheOutcome !== 'hit') prefetched.set(key, { at: performance.now(), changes })
+    })
+}
+
+/** Whether the cache contains a recent answer that includes all changes made on this page. */
+function isPrefetched(key: number) {
+  const { at, changes } = prefetched.get(key) ?? { at: -Infinity, changes: -1 }
+  return performance.now() - at < prefetchedMs && changes === changesSoFar()
 }
 
 /** Converts a GraphQL or network error to a failure for display. */
@@ -178,7 +212,9 @@ export function failureOf(error: CombinedError): Failure {
 function onOperation(sent: Operation): Operation {
   if (sent.kind === 'query' && sent.context.requestPolicy !== 'network-only') answerAtOnce(sent)
   const fetch = sent.kind === 'query' ? sendQuery : sent.kind === 'mutation' ? sendMutation : send
-  return asPersistedQuery({ ...sent, context: { ...sent.context, fetch } })
+  const requestPolicy =
+    sent.context.requestPolicy === 'cache-and-network' && isPrefetched(sent.key) ? 'cache-first' : sent.context.requestPolicy
+  return asPersistedQuery({ ...sent, context: { ...sent.context, requestPolicy, fetch } })
 }
 
 function answerAtOnce({ key, query, variables }: Operation): void {

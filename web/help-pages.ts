@@ -35,7 +35,8 @@ const isIndex = (file: string) => basename(file) === 'README.md'
 
 /**
  * Vite plugin that renders the help pages (help/*.md), so that the browser needs no Markdown parser. Each page is a module with a `HelpPage`.
- * `README.md?contents` is the table of contents, and `README.md?search` contains the sections of all pages.
+ * `README.md?contents` is the table of contents, and `README.md?search` contains the sections of all pages. The build also contains `help.json`, with
+ * the HTML of all pages for browsers without JavaScript.
  */
 export function helpPages(): Plugin {
   return {
@@ -50,6 +51,9 @@ export function helpPages(): Plugin {
         return { code: `export default ${JSON.stringify(value)}`, moduleType: 'js' }
       },
     },
+    generateBundle() {
+      this.emitFile({ type: 'asset', fileName: 'help.json', source: JSON.stringify(plainPages()) })
+    },
   }
 }
 
@@ -63,6 +67,17 @@ function pageOf(file: string): HelpPage {
     return token.type === 'heading_open' && token.tag === 'h2' && text ? [{ id: attribute(token, 'id'), text: textOf(text) }] : []
   })
   return { title, html: render(tokens), headings }
+}
+
+/** Returns the HTML of the help pages by path. In the browser, `<base>` applies to links within a page, so they contain its path. */
+function plainPages(): Record<string, string> {
+  const pages = [index, ...pageFiles()].map((file) => {
+    const { title, tokens } = parse(readFileSync(file, 'utf8'))
+    const path = isIndex(file) ? 'help' : `help/${nameOf(file)}`
+    const html = render(tokens).replaceAll(' href="#', ` href="${path}#`)
+    return [`/${path}`, `${isIndex(file) ? '' : '<p><a href="help">All help pages</a></p>'}<h1>${title}</h1>${html}`]
+  })
+  return Object.fromEntries(pages) as Record<string, string>
 }
 
 /** Reads the table of contents: headings of groups, and list items such as `- [Title](name.md): description.` */

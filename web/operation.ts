@@ -1,5 +1,10 @@
 import type { TypedDocumentNode } from '@urql/vue'
 
+const loaded = new Map<string, TypedDocumentNode>()
+
+/** Returns the document of an operation, if a loaded script contains it. */
+export const findQuery = (name: string) => loaded.get(name)
+
 /**
  * Builds a document for a persisted operation. The document contains only the kind, the name and `documentId`, the SHA-256 of the operation's
  * text. The server looks up the text by this hash.
@@ -11,5 +16,7 @@ export function operation<Result, Variables>(
 ): TypedDocumentNode<Result, Variables> {
   const selectionSet = { kind: 'SelectionSet', selections: [] }
   const definition = { kind: 'OperationDefinition', operation: kind, name: { kind: 'Name', value: name }, selectionSet }
-  return { kind: 'Document', definitions: [definition], documentId } as unknown as TypedDocumentNode<Result, Variables>
+  const document = { kind: 'Document', definitions: [definition], documentId } as unknown as TypedDocumentNode<Result, Variables>
+  loaded.set(name, document as TypedDocumentNode)
+  return document
 }

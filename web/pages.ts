@@ -58,6 +58,7 @@ export const pages: Page[] = [
   { path: '/oauth/consent', name: 'consent', module: 'sign-in/consent-page.vue' },
   { path: '/device', name: 'device', module: 'sign-in/device-page.vue' },
   { path: '/graphql', name: 'explorer', module: 'explorer/explorer-page.vue', meta: { open: true } },
+  { path: '/api/docs', name: 'rest-reference', module: 'reference/reference-page.vue', meta: { open: true } },
   { path: '/privacy', name: 'privacy', module: 'legal/legal-page.vue', props: { kind: 'PRIVACY' }, meta: { open: true, always: true } },
   { path: '/terms', name: 'terms', module: 'legal/legal-page.vue', props: { kind: 'TERMS' }, meta: { open: true, always: true } },
   { path: '/help', name: 'help', module: 'help/help-page.vue', meta: { open: true, always: true } },
@@ -129,6 +130,7 @@ export const pages: Page[] = [
     module: 'mirror/upstream-package-page.vue',
     meta: { browsing: true },
   },
+  { path: '/upgrade', name: 'upgrade', module: 'compare/upgrade-page.vue', meta: { browsing: true } },
   { path: '/publishers', name: 'publishers', module: 'publishers/publishers-page.vue' },
   { path: '/publishers/verify', name: 'claim-domain', module: 'publishers/claim-page.vue' },
   {

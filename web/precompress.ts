@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Plugin } from 'vite'
@@ -31,20 +29,6 @@ export function precompress(): Plugin {
           ),
         ),
       )
-    },
-  }
-}
-
-/** Vite plugin that adds Swagger UI to the build. The server uses it for the REST reference at /api/docs. */
-export function referenceViewer(): Plugin {
-  return {
-    name: 'reference-viewer',
-    apply: 'build',
-    generateBundle() {
-      for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']) {
-        const source = readFileSync(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)))
-        this.emitFile({ type: 'asset', fileName: `reference/${name}`, source })
-      }
     },
   }
 }

@@ -1,8 +1,14 @@
+import { ref } from 'vue'
 import { send } from './documents.ts'
 import { clearEmbeddedResponses, takeFirstResponse } from './first-answers.ts'
 
 /** Number of mutations completed since the page was loaded. */
 let completedMutations = 0
+
+export const changesSoFar = () => completedMutations
+
+/** Number of queries that wait for the server. */
+export const queriesInFlight = ref(0)
 
 /** Sends a mutation and counts its completion. */
 export const sendMutation: typeof fetch = async (address, request) => {
@@ -21,10 +27,15 @@ export const sendMutation: typeof fetch = async (address, request) => {
 export const sendQuery: typeof fetch = async (address, request) => {
   const embedded = takeFirstResponse(request?.body)
   if (embedded) return embedded
-  for (;;) {
-    const before = completedMutations
-    const response = await send(address, request)
-    await response.clone().arrayBuffer()
-    if (before === completedMutations) return response
+  queriesInFlight.value++
+  try {
+    for (;;) {
+      const before = completedMutations
+      const response = await send(address, request)
+      await response.clone().arrayBuffer()
+      if (before === completedMutations) return response
+    }
+  } finally {
+    queriesInFlight.value--
   }
 }

@@ -1,6 +1,6 @@
 import type { Component } from 'vue'
 import { createRouter, createWebHistory, type RouteLocationNormalized, type RouteRecordRaw } from 'vue-router'
-import { type Page, pages } from './pages.ts'
+import { type FirstQuery, type Page, pages } from './pages.ts'
 import { loadSession, useSession } from './sign-in/session.ts'
 
 declare module 'vue-router' {
@@ -11,6 +11,8 @@ declare module 'vue-router' {
     always?: boolean
     /** Accessible without signing in if public packages are enabled on the server. */
     browsing?: boolean
+    /** The queries that the page sends when it opens. */
+    queries?: FirstQuery[]
   }
 }
 
@@ -18,9 +20,14 @@ declare module 'vue-router' {
 const modules = import.meta.glob<Component>('./*/*-{page,frame}.vue')
 
 /** Returns the route of a page. */
-function routeOf({ module, children, queries: _queries, ...page }: Page): RouteRecordRaw {
+function routeOf({ module, children, queries, ...page }: Page): RouteRecordRaw {
   const component = module === undefined ? undefined : modules[`./${module}`]
-  return { ...page, ...(component && { component }), ...(children && { children: children.map(routeOf) }) } as RouteRecordRaw
+  return {
+    ...page,
+    meta: { ...page.meta, queries: queries ?? [] },
+    ...(component && { component }),
+    ...(children && { children: children.map(routeOf) }),
+  } as RouteRecordRaw
 }
 
 export const router = createRouter({
@@ -28,11 +35,17 @@ export const router = createRouter({
   routes: pages.map(routeOf),
   scrollBehavior: (to, from, saved) => {
     if (saved) return saved
-    if (to.name?.toString().endsWith('-files') && /^#L\d/.test(to.hash)) return undefined // the page scrolls to its lines
+    if (ownScrolling.some(([page, hash]) => to.name?.toString().endsWith(page) && hash.test(to.hash))) return undefined
     if (to.hash) return { el: `[id="${CSS.escape(to.hash.slice(1))}"]`, top: headerHeight() }
-    return to.path === from.path || isSameSubject(to, from) ? undefined : { top: 0 }
+    return to.path === from.path || (isSameSubject(to, from) && !changesPackageTab(to, from)) ? undefined : { top: 0 }
   },
 })
+
+/** Pages that scroll to the fragment themselves: to the lines of a file, and to the members of an API. */
+const ownScrolling: [page: string, hash: RegExp][] = [
+  ['-files', /^#L\d/],
+  ['-api', /^#./],
+]
 
 /** Returns the height that the sticky header covers, in pixels. Unlike browsers, the router does not apply `scroll-padding-top`. */
 const headerHeight = () => Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop)
@@ -63,5 +76,9 @@ router.beforeEach(async (to) => {
 const isSameSubject = (to: RouteLocationNormalized, from: RouteLocationNormalized) =>
   subjectOf(to) === subjectOf(from) && subjectOf(to) !== '//'
 
-/** Identifies the package, version or publisher of a route. Switching between tabs of the same subject keeps the scroll position. */
+/** The header of a package is higher on the first tab, and its tabs stay in view on all. */
+const changesPackageTab = (to: RouteLocationNormalized, from: RouteLocationNormalized) =>
+  to.name !== from.name && /^(?:package|version)-/.test(String(to.name))
+
+/** Identifies the package, version or publisher of a route. Switching between tabs of a publisher keeps the scroll position. */
 const subjectOf = ({ params: { name, slug, version } }: RouteLocationNormalized) => [name, slug, version].join('/')

@@ -7,37 +7,56 @@ import { typedOperations } from './codegen.ts'
 import { helpPages } from './help-pages.ts'
 import { lazyParts } from './lazy-parts.ts'
 import { pageIndex } from './page-index.ts'
-import { precompress, referenceViewer } from './precompress.ts'
+import { precompress } from './precompress.ts'
 
 const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
 
 const hoverOf = { primary: 'hover:bg-primary/90 active:bg-primary/90', error: 'hover:bg-error/90 active:bg-error/90' }
 
-/** Bundles the entry code, the header's menus, and shared code into few chunks: fewer requests, and larger files compress better. */
+/** Files that several pages share without a page that needs all of them: small parts of pages, what floats above a page, and the list box. */
+const shared = {
+  parts:
+    /export-helper|components\/(Badge|Skeleton)\.vue|web\/(users\/users\.ts|search\/search-query\.ts|score\/score-labels\.ts|shared\/(account-name|code-snippet|cursor-list\.ts|empty-state|failure-notice|feed-link|format|link-tabs|note-banner|page-link\.vue|page-state|query-param|relative-time))/,
+  popups:
+    /@floating-ui\/|reka-ui\/dist\/(shared|Menu\/utils|Popper|FocusScope|DismissableLayer|FocusGuards|Presence|Collection|VisuallyHidden|RovingFocus|Teleport|Primitive)|@nuxt\/ui\/dist\/runtime\/(composables|locale|utils)|web\/shared\/(form|confirm)-dialog/,
+  select: /components\/Select\.vue$/,
+}
+
+/**
+ * Bundles the code into few chunks: fewer requests, and larger files compress better. Each of the pages that most visits start with has its own
+ * group, in the order in which they take the modules that they need: a page loads only the groups above its own, and only what it needs of them.
+ */
 const fewFiles = {
   codeSplitting: {
     groups: [
-      { name: 'start', tags: ['$initial' as const], priority: 3 },
-      { name: 'header', test: /web\/(search\/search-box|shell\/(account|theme|tray)-menu)\.vue/, priority: 2 },
-      // Neither long lists nor forms are part of the first page that most people open.
-      { name: 'long-lists', test: /@tanstack\/(virtual-core|vue-virtual)\//, priority: 1.5 },
+      { name: 'start', tags: ['$initial' as const] },
+      { name: 'shared', test: shared.parts },
+      { name: 'home', test: /web\/packages\/home-page\.vue/ },
+      { name: 'sign-in', test: /web\/sign-in\/login-page\.vue/ },
+      { name: 'package', test: /web\/package\/(package-frame|readme-page)\.vue/ },
+      { name: 'popups', test: shared.popups },
+      { name: 'select', test: shared.select },
+      // Loaded once the pointer or the focus reaches one of them.
+      { name: 'menus', test: /web\/(search\/search-menu|shell\/(account|theme)-menu|shared\/item-menu)\.vue/ },
+      { name: 'packages', test: /web\/packages\/packages-page\.vue/ },
+      { name: 'administration', test: /web\/(shell\/admin-frame|overview\/overview-page)\.vue/ },
+      { name: 'versions', test: /web\/package\/versions-page\.vue/ },
+      { name: 'long-lists', test: /@tanstack\/(virtual-core|vue-virtual)\// },
       {
         name: 'forms',
-        test: /\/(RadioGroup|Checkbox|Textarea|Switch|Slideover|secret-sheet)\b/,
+        test: /\/(RadioGroup|Checkbox|Textarea|Switch|Slideover|secret-sheet|allow-dialog)\b/,
         minShareCount: 3,
-        priority: 1.5,
         includeDependenciesRecursively: false,
       },
       {
         name: 'tokens',
         test: /\/web\/(tokens|trusted-publishing(?!\/(version-)?provenance))\/|\/(CheckboxGroup\.vue|checkbox-group\.ts)/,
         minShareCount: 2,
-        priority: 1.5,
         includeDependenciesRecursively: false,
       },
-      { name: 'common', minShareCount: 3, priority: 1 },
-      { name: 'package', test: /web\/(package|score|advisories|files|shared\/tab-title)/, minShareCount: 2 },
-      { name: 'administration', test: /web\/(shell\/admin|shared\/(side-nav|time-chart)|overview|setup)/, minShareCount: 2 },
+      { name: 'common', minShareCount: 3 },
+      { name: 'package-pages', test: /web\/(package|score|advisories|files|shared\/tab-title)/, minShareCount: 2 },
+      { name: 'administration-pages', test: /web\/(shell\/admin|shared\/(side-nav|time-chart)|overview|setup)/, minShareCount: 2 },
     ],
   },
   // Names of shared chunks list all their importers, separated by `~`; keep only the first part.
@@ -48,16 +67,20 @@ export default defineConfig({
   root: import.meta.dirname,
   // Relative URLs in the bundle let the same build be served under any path prefix.
   base: './',
-  resolve: { alias: [{ find: /^@iconify\/vue$/, replacement: join(import.meta.dirname, 'icons.ts') }] },
+  resolve: {
+    alias: [
+      { find: /^@iconify\/vue$/, replacement: join(import.meta.dirname, 'icons.ts') },
+      { find: /^@0no-co\/graphql\.web$/, replacement: join(import.meta.dirname, 'graphql-syntax.ts') },
+    ],
+  },
   plugins: [
     typedOperations(),
     helpPages(),
     themeScript(),
-    referenceViewer(),
     precompress(),
     lazyParts(),
     pageIndex(),
-    vue(),
+    vue({ features: { optionsAPI: false } }),
     ui({
       root: resolve(import.meta.dirname, '..'), // stores its generated theme in the root node_modules
       autoImport: false,
@@ -98,10 +121,11 @@ export default defineConfig({
         '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$',
       ].map((path) => [
         path,
-        // Browsers that open /graphql get the explorer page of the console.
+        // Browsers that open the explorer or the REST reference get a page of the console.
         {
           target: api,
-          bypass: ({ url, headers }) => (url === '/graphql' && headers.accept?.includes('text/html') ? '/index.html' : undefined),
+          bypass: ({ url = '', headers }) =>
+            /^\/(graphql|api\/docs)(\?|$)/.test(url) && headers.accept?.includes('text/html') ? '/index.html' : undefined,
         },
       ]),
     ),

@@ -153,7 +153,7 @@ it('shows optional steps of the checklist as done once they are configured', asy
     const optional = body.data.setupChecklist.steps.filter((one: { isOptional: boolean }) => one.isOptional)
     return optional.map(({ step, isDone }: { step: string; isDone: boolean }) => `${step} ${isDone}`)
   }
-  expect(await steps()).toEqual(['SECOND_FACTOR false', 'SIGN_IN false', 'TRUSTED_PUBLISHING false'])
+  expect(await steps()).toEqual(['SECOND_FACTOR false', 'SIGN_IN false', 'MIRROR false', 'TRUSTED_PUBLISHING false'])
   await publish(member, { name: 'acme_ui', version: '0.9.0' })
   await addRule(acmeRule)
   Object.assign(app.config, {
@@ -170,5 +170,5 @@ it('shows optional steps of the checklist as done once they are configured', asy
     ],
   })
   await app.services.database.fork().execute('update users set password_hash = null')
-  expect(await steps()).toEqual(['SECOND_FACTOR true', 'SIGN_IN true', 'TRUSTED_PUBLISHING true'])
+  expect(await steps()).toEqual(['SECOND_FACTOR true', 'SIGN_IN true', 'MIRROR false', 'TRUSTED_PUBLISHING true'])
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { cell } from '../../server/accounts/audit/export.ts'
+import { cell } from '../../server/platform/rest/export.ts'
 import { testApp } from '../app.ts'
 import { addEntries } from '../support/audit.ts'
 

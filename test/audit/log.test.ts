@@ -57,6 +57,23 @@ it('requires an administrator in every API and format', async () => {
   expect(await app.anonymous.get(path, csv)).toMatchObject({ status: 401 })
 })
 
+it('leaves out kinds and prefixes', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  for (const kind of ['user.login', 'user.updated', 'package.created']) await addEntries(app, 1, () => ({ kind, summary: 'x' }))
+  const kinds = async (excludeKinds: string[]) => {
+    const { body } = await admin.graphql(
+      'query ($excludeKinds: [String!]) { auditEntries(first: 9, excludeKinds: $excludeKinds) { nodes { kind } } }',
+      { excludeKinds },
+    )
+    return body.errors?.[0].extensions.code ?? body.data.auditEntries.nodes.map(({ kind }: { kind: string }) => kind)
+  }
+  expect(await kinds(['user.login'])).toEqual(['package.created', 'user.updated'])
+  expect(await kinds(['user.', 'token.'])).toEqual(['package.created'])
+  expect(await kinds(['%'])).toBe('InvalidInput')
+  expect(await kinds(Array.from({ length: 21 }, () => 'user.login'))).toBe('InvalidInput')
+})
+
 it('pages by fifty without gaps or repetitions while entries are added', async () => {
   await using app = await testApp()
   const admin = await app.admin()

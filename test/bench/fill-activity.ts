@@ -185,8 +185,8 @@ async function addReports({ em }: Make): Promise<void> {
      from package_versions v join packages p on p.id = v.package_id where v.id not in (select id from audit_entries)`,
   )
   await em.execute(
-    `insert into score_reports (version_id, runs, finished_at, engine, engine_version, granted, maximum, percent, report, tags)
-     select v.id, 1, v.created_at, 'built-in', '1', 100, 160, 62, '{"sections":[]}', 'sdk:dart'
+    `insert into score_reports (version_id, runs, finished_at, engine, engine_version, granted, maximum, percent, checks_percent, report, tags)
+     select v.id, 1, v.created_at, 'built-in', '1', 100, 160, 60, 60, '{"sections":[]}', 'sdk:dart'
      from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version
      where v.id not in (select version_id from score_reports)`,
   )

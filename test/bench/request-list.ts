@@ -170,6 +170,7 @@ export const graphqlQueries: Record<string, string> = {
   setupChecklist: '{ setupChecklist { steps { __typename } } }',
   users: `{ users(first: 50) { nodes { displayName email hasPublished } ${page} } }`,
   'users by part of an address': `{ users(first: 50, query: "person1") { nodes { displayName } ${page} } }`,
+  savedApps: `{ savedApps(first: 50) { nodes { name } ${page} } }`,
   watchedPackages: `{ watchedPackages(first: 50) { nodes { package { ${summary} } } ${page} } }`,
   watchedVersions: `{ watchedVersions(first: 50) { nodes { version publishedAt package { name } } ${page} } }`,
 }

@@ -93,8 +93,8 @@ it('logs why the bucket fails without revealing it to clients', async () => {
   await documentVersion(app, 'acme', '1.0.0')
   for (const [path, operation, reason] of [
     ['/api/archives/acme-1.0.0.tar.gz', 'GetObject', /cannot be read: AccessDenied: A fault of the test/],
-    ['/documentation/acme/1.0.0/', 'GetObject', /cannot be read: AccessDenied: A fault of the test/],
-    ['/documentation/acme/1.0.0/', 'HeadObject', /cannot be read: .*with status 403/],
+    ['/documentation/acme/1.0.0/index.json', 'GetObject', /cannot be read: AccessDenied: A fault of the test/],
+    ['/documentation/acme/1.0.0/index.json', 'HeadObject', /cannot be read: .*with status 403/],
   ] as const) {
     failCalls(bucket, operation, /^sha256/, { status: 403, code: 'AccessDenied' })
     app.lines.length = 0

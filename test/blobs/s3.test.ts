@@ -68,7 +68,7 @@ it('keeps documentation in the bucket and deletes it along with its version', as
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
   await documentVersion(app, 'acme', '1.0.0')
-  expect(await alice.get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
+  expect(await alice.get('/documentation/acme/1.0.0/index.json')).toMatchObject({ status: 200 })
   expect((await storedKeys(bucket)).length).toBe(2)
   await admin.delete('/api/admin/packages/acme')
   await runJobs(app)

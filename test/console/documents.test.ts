@@ -132,7 +132,10 @@ it('are the only operations for sessions and anonymous users where a setting req
     expect(await sendQuery(app.anonymous, { ...named(session), query })).toMatchObject({ status: 200, body: { data: { viewer: null } } })
   }
   expect(await sendQuery(browser, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
-  const { body } = await sendQuery(browser, named(hashOf('query Explorer')))
+  const { body } = await sendQuery(browser, {
+    ...named(hashOf('query Explorer')),
+    variables: { signedIn: true, browsing: true },
+  })
   expect(body.data.server).toMatchObject({ queriesNeedToken: true })
 })
 

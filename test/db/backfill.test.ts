@@ -46,8 +46,11 @@ dev_dependencies:
     version: any
 `
 
-/** Creates a database with the same packages and the schema before dependencies were stored as rows. */
-async function createOlderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: DatabaseConfig } & AsyncDisposable> {
+/** Creates a database with the same packages and an older schema: by default, that before dependencies were stored as rows. */
+async function createOlderDatabase(
+  app: TestApp,
+  to = 'Migration20261121000003_audit_order',
+): Promise<{ orm: MikroORM; config: DatabaseConfig } & AsyncDisposable> {
   const connection = app.services.database.orm.em.getConnection()
   const packages: Record<string, unknown>[] = await connection.execute(
     'select id, created_at, name, updated_at, description, latest_version from packages',
@@ -63,7 +66,7 @@ async function createOlderDatabase(app: TestApp): Promise<{ orm: MikroORM; confi
     DB_BACKEND === 'sqlite'
       ? new SqliteOrm({ ...options, dbName: config.SQLITE_PATH })
       : new PostgresOrm({ ...options, clientUrl: config.POSTGRES_URL ?? '' })
-  await new Migrator(orm.em).up({ to: 'Migration20261121000003_audit_order' })
+  await new Migrator(orm.em).up({ to })
   for (const [table, rows] of Object.entries({ packages, package_versions: versions })) {
     for (const row of rows) {
       const names = Object.keys(row).join(', ')
@@ -94,4 +97,19 @@ it('creates the same dependency rows for existing versions as for new ones', asy
   expect(told).toEqual(
     names.slice(names.indexOf('Migration20261121000003_audit_order') + 1).map((name) => `Upgrading the database: ${name}`),
   )
+})
+
+it('queues new analyses of the latest versions in place of percentages of points', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
+  await publish(alice, { name: 'unscored', version: '1.0.0' })
+  await using older = await createOlderDatabase(app, 'Migration20261128000602_trusted_second_factors')
+  const database = older.orm.em.getConnection()
+  await database.execute(`insert into score_reports (version_id, granted, maximum, percent) select v.id, 9, 10, 90
+    from package_versions v join packages p on p.id = v.package_id where p.name = 'acme'`)
+  await migrate(older.orm, older.config, () => {})
+  expect(await database.execute('select checks_percent from score_reports')).toEqual([{ checks_percent: null }, { checks_percent: null }])
+  const jobs = `select v.version, j.kind, j.state, j.payload from jobs j join package_versions v on cast(v.id as varchar) = j.subject`
+  expect(await database.execute(jobs)).toEqual([{ version: '1.1.0', kind: 'analysis', state: 'queued', payload: '{}' }])
 })

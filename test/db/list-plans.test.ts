@@ -6,6 +6,18 @@ import { attributeStatements } from '../support/attributed-statements.ts'
 it.each([
   ['names of listed packages', '/api/package-name-completion-data', /from "packages" as "p" where/, 'packages_listed_name'],
   [
+    'discontinued packages',
+    '{ managedPackages(first: 5, isDiscontinued: true) { totalCount } }',
+    /count\(\*\).* from "packages" as "p" where/,
+    'packages_discontinued_name',
+  ],
+  [
+    'packages without a score',
+    '{ managedPackages(first: 5, isAnalyzed: false) { totalCount } }',
+    /count\(\*\).* from "packages" as "p" where/,
+    'package_search_documents_score',
+  ],
+  [
     'the deletion of a publisher',
     '{ publisher(slug: "acme") { activity(first: 10) { totalCount } } }',
     /from .audit_entries. .*.kind. = /,

@@ -23,7 +23,7 @@ const growing = [
 /** Scans in the order of an index that end after a page of rows, by a part of their SQL. */
 const pages: (string | RegExp)[] = [
   // Counts the reports of the server for the page of SDK settings.
-  'from "score_reports" where "granted" is not null) as "scored"',
+  'from "score_reports" where "checks_percent" is not null) as "scored"',
   'order by "v"."id" desc limit 50',
   // Counts all entries for `totalCount`, which no index narrows.
   /^select count\(\*\) as total from `audit_entries` as `row`$/,

@@ -6,7 +6,8 @@ import { markFailed } from '../../server/analysis/docs/service.ts'
 import { collectDocs } from '../../server/analysis/docs/store.ts'
 import { collectGarbage } from '../../server/registry/uploads/service.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { beginDocs, docsPage, docsState, documentVersion, storeDocs, storePacked, versionId } from '../support/docs.ts'
+import { apiOf, declared } from '../support/api.ts'
+import { beginDocs, docsState, documentVersion, readDocsPage, storeDocs, storePacked, versionId } from '../support/docs.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
 import { pathOf } from '../support/stored-blobs.ts'
@@ -20,20 +21,20 @@ it('never overwrites newer pages or their state with an older, slower attempt', 
   const id = await versionId(app, 'acme', '1.0.0')
   const [older, newer] = [await beginDocs(app, id), await beginDocs(app, id)]
   const em = app.services.database.fork()
-  expect(await storeDocs(app, id, newer, 'acme', '1.0.0')).toBe(true)
-  expect(await storeDocs(app, id, older, 'acme', 'old')).toBe(false)
+  expect(await storeDocs(app, id, newer, 'first', '1.0.0')).toBe(true)
+  expect(await storeDocs(app, id, older, 'old', '1.0.0')).toBe(false)
   expect(await markFailed(em, id, older, 'too late')).toBe(false)
-  expect((await alice.get('/documentation/acme/latest/')).body).toContain('<h1>acme 1.0.0 ')
+  expect((await readDocsPage(alice, ''))?.html).toContain('<h1>first ')
   expect(await stored(app)).toBe(2)
   // The existing pages stay available while new ones are generated. If the later of two attempts finishes first, its pages count.
   const third = await beginDocs(app, id)
-  expect(await storeDocs(app, id, newer, 'acme', 'newer')).toBe(true)
+  expect(await storeDocs(app, id, newer, 'newer', '1.0.0')).toBe(true)
   expect((await alice.graphql(docsState)).body.data.package.latest.apiDocumentation).toMatchObject({
     state: 'RUNNING',
-    url: expect.stringContaining('/1.0.0/'),
+    url: expect.stringContaining('/1.0.0/api'),
   })
-  expect(await storeDocs(app, id, third, 'acme', 'third')).toBe(true)
-  expect((await alice.get('/documentation/acme/latest/')).body).toContain('<h1>acme third ')
+  expect(await storeDocs(app, id, third, 'third', '1.0.0')).toBe(true)
+  expect((await readDocsPage(alice, ''))?.html).toContain('<h1>third ')
   expect(await stored(app)).toBe(2)
 })
 
@@ -58,13 +59,14 @@ it.each(backends)('deletes documentation along with its version and package (%o)
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'acme', version })
   const id = await documentVersion(app, 'acme', '1.0.0')
-  for (const version of ['1.1.0', '2.0.0']) await documentVersion(app, 'acme', version)
+  for (const version of ['1.1.0', '2.0.0'])
+    await documentVersion(app, 'acme', version, apiOf([declared('class', 'Version', { doc: version })]))
   expect(await countOf(app.services.docs)).toBe(env.DOCS_BACKEND ? 3 : 6)
   await admin.delete('/api/admin/packages/acme/versions/1.0.0')
   await runJobs(app)
   expect(await countOf(app.services.docs)).toBe(env.DOCS_BACKEND ? 2 : 4)
   expect(await storeDocs(app, id, 1, 'acme', '1.0.0')).toBe(false)
-  expect(await alice.get('/documentation/acme/2.0.0/')).toMatchObject({ status: 200 })
+  expect(await alice.get('/documentation/acme/2.0.0/index.json')).toMatchObject({ status: 200 })
   await admin.delete('/api/admin/packages/acme')
   await runJobs(app)
   expect(await countOf(app.services.docs)).toBe(0)
@@ -86,7 +88,7 @@ it.each(backends)('deletes only documentation that no version refers to (%o)', a
   expect(await collectDocs(app.services)).toBe(env.DOCS_BACKEND ? 1 : 0)
   expect(await collectGarbage(app.services)).toMatchObject({ blobs: env.DOCS_BACKEND ? 0 : 1 })
   expect(await app.services.docs.has(sha256)).toBe(false)
-  expect(await alice.get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
+  expect(await alice.get('/documentation/acme/1.0.0/index.json')).toMatchObject({ status: 200 })
   const { disk } = (await admin.graphql('{ serverStatistics { disk { docs { bytes } } } }')).body.data.serverStatistics
   expect(disk.docs.bytes).toBeGreaterThan(1000)
 })
@@ -97,15 +99,15 @@ it('regenerates damaged pages and restores pages removed by mistake', async () =
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
   const [first, second] = [await documentVersion(app, 'acme', '1.0.0'), await documentVersion(app, 'acme', '1.1.0')]
   await app.services.docs.remove(await shaOfDocs(app, first), { at: new Date() })
-  expect(await alice.get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
+  expect(await alice.get('/documentation/acme/1.0.0/index.json')).toMatchObject({ status: 200 })
   const path = pathOf(app, await shaOfDocs(app, second))
   await writeFile(path, (await readFile(path)).fill(7, 100, 200))
   const sha256 = await shaOfDocs(app, second)
-  const answer = await alice.get('/documentation/acme/1.1.0/', docsPage)
-  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining('The documentation is waiting to be generated.') })
+  expect(await alice.get('/documentation/acme/1.1.0/index.json')).toMatchObject({ status: 404 })
+  expect((await alice.graphql(docsState)).body.data.package.latest.apiDocumentation).toMatchObject({ state: 'PENDING', url: null })
   expect(await app.services.docs.has(sha256)).toBe(false)
   await runJobs(app, { analyses: true })
-  expect(await alice.get('/documentation/acme/1.1.0/', docsPage)).toMatchObject({ status: 200 })
+  expect(await alice.get('/documentation/acme/1.1.0/index.json')).toMatchObject({ status: 200 })
 })
 
 it('regenerates documentation once after a change of DOCS_BACKEND, however many requests need it', async () => {
@@ -116,7 +118,7 @@ it('regenerates documentation once after a change of DOCS_BACKEND, however many 
   await app.stop()
   await using moved = await testApp({ sameDatabaseAs: app, config: { DOCS_BACKEND: 'filesystem' } })
   await moved.services.database.fork().execute('delete from jobs')
-  const page = '/documentation/acme/1.0.0/'
+  const page = '/documentation/acme/1.0.0/index.json'
   const asked = await Promise.all([1, 2, 3].map(() => moved.withToken(admin.secret ?? '').get(page)))
   expect(asked.map(({ status }) => status)).toEqual([404, 404, 404])
   expect((await moved.services.database.fork().execute<object[]>('select subject from jobs')).map(Object.values)).toEqual([[id]])
@@ -132,8 +134,9 @@ it('reports lost documentation where scoring is disabled', async () => {
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const id = await documentVersion(app, 'acme', '1.0.0')
   await rm(pathOf(app, await shaOfDocs(app, id)))
-  const answer = await alice.get('/documentation/acme/1.0.0/', docsPage)
-  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining('the pages are no longer in the store.') })
+  expect(await readDocsPage(alice, 'shapes/Circle')).toBeNull()
+  const { apiDocumentation } = (await alice.graphql(docsState)).body.data.package.latest
+  expect(apiDocumentation).toMatchObject({ state: 'FAILED', error: 'the pages are no longer in the store.' })
   expect(await app.services.database.fork().execute('select 1 from jobs')).toEqual([])
 })
 

@@ -1,6 +1,11 @@
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { consoleApp, startSession } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
+
+const isVisible = (element: Element) => {
+  const { top, bottom } = element.getBoundingClientRect()
+  return top >= 0 && bottom <= innerHeight
+}
 
 const sizes = [
   [390, 844],
@@ -113,8 +118,14 @@ it('shows the documentation of the schema, and keeps a history without headers a
   const page = await openPage(app.url)
   await startSession(page, app.url, alice.email)
   await page.goto('/graphql')
-  await page.getByRole('button', { name: 'Documentation' }).click()
-  const docs = page.getByRole('dialog', { name: 'Schema' })
+  await page.getByRole('button', { name: 'Documentation' }).press('Enter')
+  const docs = page.getByRole('complementary', { name: 'Schema' })
+  await docs.getByLabel('Search the schema').fill('rejected as Conflict unless')
+  await docs.getByText('Nothing found.').waitFor()
+  await docs.getByLabel('Search the schema').fill('unusedSince')
+  await docs.getByRole('button', { name: 'Query.accessTokens(unusedSince)', exact: true }).click()
+  await docs.getByRole('heading', { name: 'Query', exact: true }).waitFor()
+  await expect.poll(() => docs.locator('[data-member=accessTokens]').evaluate(isVisible)).toBe(true)
   await docs.getByLabel('Search the schema').fill('isDiscontinued')
   await docs.getByRole('button', { name: 'Package.isDiscontinued', exact: true }).click()
   await docs.getByRole('heading', { name: 'Package', exact: true }).waitFor()
@@ -125,6 +136,7 @@ it('shows the documentation of the schema, and keeps a history without headers a
   await docs.getByRole('button', { name: 'Back' }).click()
   await docs.getByRole('heading', { name: 'Package', exact: true }).waitFor()
   await page.keyboard.press('Escape')
+  await docs.waitFor({ state: 'hidden' })
 
   for (const query of ['query First { viewer { email } }', 'query Second($x: Int = 1) { packages(first: $x) { totalCount } }']) {
     await page.getByLabel('Query').fill(query)
@@ -144,4 +156,35 @@ it('shows the documentation of the schema, and keeps a history without headers a
   await page.getByRole('button', { name: 'History' }).click()
   await page.getByRole('menuitem', { name: 'Clear history' }).click()
   await expect.poll(() => page.getByRole('button', { name: 'History' }).isDisabled()).toBe(true)
+})
+
+it('fills examples with names that exist for the reader, and copies requests without credentials', async () => {
+  await using app = await consoleApp()
+  const alice = await app.member({ displayName: 'Alice' })
+  const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+  await startSession(page, app.url, alice.email)
+  await page.goto('/graphql')
+  await page.getByRole('button', { name: 'Examples' }).click()
+  await page.getByText('You see no packages yet').waitFor()
+  await page.keyboard.press('Escape')
+  for (const version of ['1.0.0', '1.1.0']) await publishTo(app.url, alice.secret ?? '', { name: 'our_widgets', version })
+  await page.reload()
+  await page.getByRole('button', { name: 'Examples' }).click()
+  await page.getByText('The examples use your package our_widgets.').waitFor()
+  await page.getByRole('menuitem', { name: 'Compare two versions' }).click()
+  await page.getByRole('menu').waitFor({ state: 'hidden' })
+  expect(JSON.parse(await page.getByLabel('Variables').inputValue())).toEqual({ name: 'our_widgets', from: '1.0.0', to: '1.1.0' })
+  await page.getByRole('button', { name: 'Run' }).click()
+  const answer = page.getByRole('region', { name: 'Response as JSON' })
+  await answer.locator('.hl-g', { hasText: '"comparison"' }).waitFor()
+  await expectAccessible(page)
+
+  await page.getByLabel('Headers').fill(JSON.stringify({ Authorization: `Bearer ${alice.secret}` }))
+  await page.getByRole('button', { name: 'Copy as' }).press('Enter')
+  await page.getByRole('menuitem', { name: 'curl' }).press('Enter')
+  await page.getByText('Copied as curl. Set SNUG_TOKEN to an access token.').first().waitFor()
+  const copied = await page.evaluate('navigator.clipboard.readText()')
+  expect(copied).toContain(`curl -sS '${app.url}/graphql'`)
+  expect(copied).toContain('$SNUG_TOKEN')
+  expect(copied).not.toContain(alice.secret)
 })

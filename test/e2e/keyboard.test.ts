@@ -51,8 +51,6 @@ it('signs in, creates a token and revokes it without a mouse', async () => {
   await tabTo(page, 'Copy token')
   await page.keyboard.press('Enter')
   await page.getByText('Copied token.').waitFor({ state: 'attached' })
-  await tabTo(page, 'I have saved it')
-  await page.keyboard.press('Space')
   await tabTo(page, 'Done')
   await page.keyboard.press('Enter')
   await page.getByRole('row', { name: /laptop/ }).waitFor()
@@ -128,6 +126,38 @@ it('restores the focus to a button that was disabled during its request, also in
   arrive()
   await expect.poll(() => focused(page)).toBe('Identifier') // the server rejects this field
   await page.unrouteAll({ behavior: 'wait' })
+})
+
+it('opens a menu of the header with the first key or click, also while it is loading, and returns the focus', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.member()
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>()
+  await page.route(/\/assets\/menus-[^/]+\.js$/, async (route) => {
+    await arrives
+    await route.continue()
+  })
+  await page.goto('/settings/tokens')
+  const account = page.getByRole('button', { name: /^Account/, includeHidden: true }) // an open menu hides the page
+  await account.press('Enter')
+  expect(await account.getAttribute('aria-expanded')).toBe('false')
+  arrive()
+  await page.getByRole('menu').waitFor()
+  expect(await account.getAttribute('aria-expanded')).toBe('true')
+  expect(await page.getByRole('menu').getAttribute('aria-labelledby')).toBe(await account.getAttribute('id'))
+  await expect.poll(() => focused(page)).toBe('My packages')
+  await page.keyboard.press('Escape')
+  await page.getByRole('menu').waitFor({ state: 'hidden' })
+  await expect.poll(() => focused(page)).toMatch(/^Account/)
+
+  await page.reload()
+  const theme = page.getByRole('button', { name: 'Theme' })
+  await theme.click()
+  await page.getByRole('menuitemcheckbox', { name: 'Dark' }).click()
+  await page.locator('html.dark').waitFor()
+  await theme.press('ArrowDown')
+  await expect.poll(() => focused(page)).toBe('Light')
 })
 
 it('has a skip link, and shortcuts that can be disabled', async () => {
@@ -243,7 +273,7 @@ it('shows every page in the administration navigation without horizontal scrolli
   const pages = page.getByRole('navigation', { name: 'Administration' })
   const current = () => pages.locator('[aria-current]').allTextContents()
   await pages.getByRole('link', { name: 'Ownership' }).waitFor()
-  expect(await pages.getByRole('link').count()).toBe(19)
+  expect(await pages.getByRole('link').count()).toBe(20)
   expect(await pages.evaluate((nav) => nav.scrollWidth - nav.clientWidth)).toBe(0)
   expect(await current()).toEqual(['Jobs'])
 

@@ -5,7 +5,10 @@ import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
 /** Maximum cumulative layout shift, which covers imperceptible movements. Lighthouse's bound for a good page is 0.1. */
-const maxShift = 0.05
+const maxShift = 0.02
+
+/** The same when a list of what needs attention arrives above the placeholder of the statistics. */
+const maxShiftOfOverview = 0.05
 
 /** Latency of every response in milliseconds. */
 const delayMs = 1500
@@ -74,7 +77,7 @@ it('does not move the statistics when the checklist arrives after them', async (
   await statistics
   await page.evaluate(recordShifts)
   const [checklist, facts] = [page.getByRole('region', { name: 'Finish setting up' }), page.getByRole('region', { name: 'Statistics' })]
-  await page.getByRole('heading', { name: 'Administer' }).waitFor()
+  await page.getByRole('heading', { name: 'Recent actions' }).waitFor()
   expect([await checklist.count(), await facts.count()]).toEqual([0, 0])
   answer.resolve()
   await checklist.waitFor()
@@ -83,5 +86,5 @@ it('does not move the statistics when the checklist arrives after them', async (
   expect(
     shifts.reduce((sum, { value }) => sum + value, 0),
     JSON.stringify(shifts),
-  ).toBeLessThanOrEqual(maxShift)
+  ).toBeLessThanOrEqual(maxShiftOfOverview)
 })

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { expectAccessible, openPage, settled } from '../support/browser.ts'
+import { readApi } from '../../server/analysis/dart/read-api.ts'
+import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
+import { documentVersion } from '../support/docs.ts'
 import { expectSound } from '../support/looks.ts'
+import { makePublic, setSwitch } from '../support/public-packages.ts'
 
 const permitted = { env: { PUBLIC_PACKAGES_ENABLED: 'true' } }
 const dependingOn = (url: string, name: string, dependency: string) => ({
@@ -122,4 +125,54 @@ describe('anonymous users', () => {
     await page.getByRole('textbox', { name: 'Password' }).waitFor()
     expect(new URL(page.url()).searchParams.get('redirect')).toBe('/packages/hushed')
   })
+})
+
+it('shows public packages to browsers without JavaScript', async () => {
+  await using app = await consoleApp(permitted)
+  const author = await app.member()
+  const source = '/// A round shape.\nclass Circle {\n  /// Half of its width.\n  final int radius = 1;\n}\n'
+  const files = {
+    'README.md': '# Round\n\nDraws circles.\n\n<p title="</noscript><img src=x onerror=alert(1)></body>">Hostile</p>\n',
+    'CHANGELOG.md': '## 1.0.0\n\n- The first circles.\n',
+    'lib/shapes.dart': source,
+  }
+  await publishTo(app.url, author.secret ?? '', { name: 'round', version: '1.0.0', files }, { name: 'hushed', version: '1.0.0' })
+  await documentVersion(app, 'round', '1.0.0', await readApi(new Map([['lib/shapes.dart', source]]), 'round'))
+  await setSwitch(app, true)
+  await makePublic(app, 'round')
+  const page = await openPage(app.url, { javaScriptEnabled: false, tolerate: [/status of 404/] })
+  // Locators by role and text skip what is in `noscript`.
+  const shown = page.locator('noscript')
+  const text = (part: string) => expect.poll(() => shown.textContent()).toContain(part)
+  await page.goto(`${app.url}/packages`)
+  expect(await shown.locator('li a').allTextContents()).toEqual(['round'])
+  await shown.locator('li a').click()
+  await text('Draws circles.')
+  expect(await page.locator('img[src=x]').count()).toBe(0)
+  await screenshot(page, 'package-without-javascript')
+  await shown.locator('a', { hasText: 'Changelog' }).click()
+  await text('The first circles.')
+  await shown.locator('a', { hasText: 'API' }).click()
+  await shown.locator('a', { hasText: 'shapes' }).first().click()
+  await shown.locator('a', { hasText: 'Circle' }).first().click()
+  await text('Half of its width.')
+  await screenshot(page, 'api-without-javascript')
+  expect((await page.goto(`${app.url}/packages/hushed`))?.status()).toBe(404)
+  expect(await shown.textContent()).toContain('This page needs JavaScript.')
+})
+
+it('reads the text for browsers without JavaScript as the content of one element', async () => {
+  await using app = await consoleApp(permitted)
+  const author = await app.member()
+  const readme = '<p title="</NOSCRIPT><b id=\'escaped\'></body>">Hostile</p>\n'
+  await publishTo(app.url, author.secret ?? '', { name: 'acme', version: '1.0.0', files: { 'README.md': readme } })
+  await setSwitch(app, true)
+  await makePublic(app, 'acme')
+  const html = (await app.anonymous.get('/packages/acme', { headers: { accept: 'text/html' } })).raw.toString()
+  expect(html.match(/<\/noscript/gi)).toHaveLength(1)
+  expect(/Hostile.*<\/noscript>.*id="first-answers">\{"session".*<\/script><\/body>/s.test(html)).toBe(true)
+  const page = await openPage(app.url)
+  await page.goto(`${app.url}/packages/acme`)
+  await page.getByRole('article').getByText('Hostile').waitFor()
+  expect(await page.locator('b#escaped').count()).toBe(0)
 })

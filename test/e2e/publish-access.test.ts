@@ -58,5 +58,5 @@ it('shows the commands for the selected shell and the files for CI, and copies t
   await page.goto('/packages/kit/install')
   expect(await page.getByRole('radio', { name: 'PowerShell' }).isChecked()).toBe(true)
   await page.getByRole('region', { name: 'file for GitLab CI' }).waitFor()
-  await page.getByRole('region', { name: 'command', exact: true }).getByText('flutter pub add "kit:{hosted:').waitFor()
+  await page.getByRole('region', { name: 'add command', exact: true }).getByText('flutter pub add "kit:{hosted:').waitFor()
 })

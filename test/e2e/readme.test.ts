@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { drawn, expectAccessible, openPage, settled } from '../support/browser.ts'
 import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
-import { showAs } from '../support/looks.ts'
+import { expectSound, showAs } from '../support/looks.ts'
 
 const code = "import 'package:acme/acme.dart';\n\nvoid main() => run();"
 const readme = `# Acme
@@ -162,4 +162,112 @@ it('keeps the marks of links to other sites on the line of their text', async ()
   )
   expect(widths.length).toBeGreaterThanOrEqual(160)
   expect(Math.min(...widths)).toBeGreaterThan(30)
+})
+
+it('mirrors blocks of right-to-left text, and describes pictures that are missing', async () => {
+  const text = `- שלום עולם
+- עוד שורה
+
+> [!NOTE]
+> טקסט בעברית
+
+1. English text
+
+![The state of the build](https://127.0.0.1:1/build.svg) ![](doc/gone.png)
+`
+  const { app, page } = await readmePage('/packages/acme', text, { tolerate: [/status of|Failed to load|ERR_/] })
+  await using _app = app
+  const directionOf = (selector: string) =>
+    page.evaluate<string>(`getComputedStyle(document.querySelector('.document ${selector}')).direction`)
+  expect([await directionOf('ul'), await directionOf('.markdown-alert'), await directionOf('ol')]).toEqual(['rtl', 'rtl', 'ltr'])
+  const missing = page.locator('.missing-picture')
+  await expect.poll(() => missing.count()).toBe(2)
+  expect(await missing.first().textContent()).toBe('The state of the build · 127.0.0.1:1')
+  await showAs(page, 'telephone', 'dark')
+  await expectAccessible(page)
+})
+
+it('shows formulas, which scroll if they are long', async () => {
+  const text = `The area is $\\pi r^2$, for $5.\n\n$$\n${'x_1 + '.repeat(100)} y\n$$\n\n$${'x_1 + '.repeat(100)} y$\n\n$\\frac$\n`
+  const { app, page } = await readmePage('/packages/acme', text)
+  await using _app = app
+  const formula = page.locator('.document p math').first()
+  expect(await formula.textContent()).toBe('πr2')
+  expect((await formula.boundingBox())?.width).toBeGreaterThan(10)
+  expect(await page.locator('.document code').textContent()).toBe('$\\frac$')
+  await expect.poll(() => page.locator('.math-block').getAttribute('tabindex')).toBe('0')
+  await expectSound(page, 'formulas')
+})
+
+const diagram = (source: string) => `\`\`\`mermaid\n${source}\n\`\`\`\n\n`
+const greeting = 'sequenceDiagram\n  Alice->>Bob: <b>Hello</b> <img src=/api/likes onerror=parent.isBroken=true>'
+
+it('draws diagrams on demand, in the colors of the console, without cookies', async () => {
+  const { app, page } = await readmePage('/packages/acme', diagram('flowchart LR\n  A[Publish] --> B[Store]') + diagram(greeting))
+  await using _app = app
+  const buttons = page.locator('.diagram-bar').getByRole('button')
+  await buttons.first().waitFor()
+  const scripts: Promise<Record<string, string>>[] = []
+  page.on('request', (request) => request.frame().parentFrame() && scripts.push(request.allHeaders()))
+  expect(await page.locator('iframe').count()).toBe(0)
+  await buttons.first().press('Enter')
+  await page.getByRole('button', { name: 'Show source' }).waitFor()
+  expect(await page.getByText('flowchart LR').isVisible()).toBe(false)
+  const frame = page.locator('iframe').contentFrame()
+  await frame.getByText('Store').waitFor()
+  const sent = await Promise.all(scripts)
+  expect(sent.map(({ cookie }) => cookie)).toEqual([undefined, undefined])
+  expect((await page.locator('iframe').boundingBox())?.height).toBeGreaterThan(40)
+  const colorScheme = () => page.frames().at(-1)?.evaluate('getComputedStyle(document.documentElement).colorScheme')
+  expect(await colorScheme()).toBe('light')
+  await showAs(page, 'telephone', 'dark')
+  await expect.poll(colorScheme).toBe('dark')
+  await expectSound(page, 'diagram')
+  await buttons.first().click()
+  await page.getByText('flowchart LR').waitFor()
+  expect(await page.locator('iframe').count()).toBe(0)
+  await buttons.last().click()
+  await page.getByRole('button', { name: 'Show source' }).waitFor()
+  expect(await frame.locator('img, script[src*="likes"]').count()).toBe(0)
+})
+
+it('isolates the frame of a diagram, and keeps the source of what it cannot draw', async () => {
+  const tolerate = [/Content Security Policy|Failed to load|ERR_|status of|violates|Sandbox/i]
+  const { app, page } = await readmePage('/packages/acme', diagram('flowchart LR\n  A[ -->') + diagram('pie\n  "a": 1'), { tolerate })
+  await using _app = app
+  const buttons = page.locator('.diagram-bar').getByRole('button')
+  const failure = page.locator('.diagram-bar').getByText('The diagram could not be drawn, so its source is shown.')
+  await buttons.first().click()
+  await failure.waitFor()
+  expect(await page.getByText('flowchart LR').isVisible()).toBe(true)
+  expect(await page.locator('iframe').count()).toBe(0)
+  await buttons.last().click()
+  await page.getByRole('button', { name: 'Show source' }).waitFor()
+  const outcomeOf = (expression: string) =>
+    page.frames().at(-1)?.evaluate(`(async () => { try { return String(await ${expression}) } catch (error) { return error.name } })()`)
+  expect(await outcomeOf('document.cookie')).toBe('SecurityError')
+  expect(await outcomeOf('parent.document')).toBe('SecurityError')
+  expect(await outcomeOf('localStorage')).toBe('SecurityError')
+  expect(await outcomeOf(`fetch('${app.url}/api/v1/health')`)).toBe('TypeError')
+  expect(
+    await outcomeOf(
+      "new Promise((done) => Object.assign(new Image(), { onload: done, onerror: () => done('blocked') }).src = '/icon-512.png')",
+    ),
+  ).toBe('blocked')
+  // Messages of other frames, and other messages of this one, are ignored.
+  await page.evaluate("postMessage({ hasFailed: true }, '*')")
+  await outcomeOf("parent.postMessage({ height: '1px;position:fixed' }, '*')")
+  await outcomeOf("Object.assign(document.body.style, { height: '1000000px' }) && dispatchEvent(new Event('resize'))")
+  await expect.poll(async () => (await page.locator('iframe').boundingBox())?.height).toBe(10_000)
+
+  await page.route('**/assets/diagram-frame-*', (route) => route.fulfill({ status: 404 }))
+  await buttons.first().click()
+  await failure.waitFor()
+})
+
+it('links to the whole file below a README that is shortened', async () => {
+  const { app, page } = await readmePage('/packages/acme', `# Acme\n\n${'A long line of words. '.repeat(50)}\n\n`.repeat(300))
+  await using _app = app
+  await page.getByRole('link', { name: 'Open README.md' }).click()
+  await expect.poll(() => page.url()).toMatch(/\/packages\/acme\/versions\/1\.0\.0\/files\/README\.md$/)
 })

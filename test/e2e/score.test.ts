@@ -25,15 +25,18 @@ it('updates from a queued analysis to its report without a reload', async () => 
   const work = runJobs(app, { analyses: true })
   await begun.promise
   await page.getByText('This version is being analyzed.').waitFor()
-  await page.getByRole('link', { name: 'Score: Analyzing' }).waitFor()
   await page.getByText('Being generated.').waitFor()
   gate.resolve()
   await work
-  await page.getByRole('heading', { name: /^\d+ of \d+ points$/ }).waitFor()
-  await page.getByRole('link', { name: /^Score: \d+ of \d+ points$/ }).waitFor()
+  await page.getByRole('heading', { name: /^\d of 10 checks$/ }).waitFor()
   await page.getByRole('link', { name: 'Browse the API of 1.0.0' }).waitFor()
   expect(await page.evaluate('window.wasLoadedOnce')).toBe(true)
-  const criterion = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Provide an example' }) })
+  await page.getByRole('link', { name: 'Provide an example' }).press('Enter')
+  expect(new URL(page.url()).hash).toBe('#check-example')
+  const criterion = page
+    .getByRole('region', { name: 'Missing' })
+    .getByRole('listitem')
+    .filter({ has: page.getByRole('heading', { name: 'Provide an example' }) })
   await criterion.getByText('How to improve').waitFor()
   expect(await criterion.locator('code').first().textContent()).toBe('example/')
   await page.getByRole('region', { name: 'Not measured' }).getByText('Code is formatted').waitFor()
@@ -41,7 +44,6 @@ it('updates from a queued analysis to its report without a reload', async () => 
 
   await page.getByRole('button', { name: 'Analyze again' }).click()
   await page.getByText('Until then, the previous report is shown.').waitFor()
-  await page.getByRole('link', { name: /^Score: Waiting, \d+ of \d+ points$/ }).waitFor()
 })
 
 it('distinguishes the states of a score, and shows when a report cannot be loaded', async () => {
@@ -63,7 +65,6 @@ it('distinguishes the states of a score, and shows when a report cannot be loade
   app.config.SCORING_ENABLED = false
   await page.reload()
   await page.getByText('Scoring is switched off on this server.').waitFor()
-  await page.getByRole('link', { name: 'Score: Scoring is off' }).waitFor()
 
   const isReport = (body: string | null) => body?.includes('"operationName":"VersionScore"') === true
   let isDown = true
@@ -88,14 +89,17 @@ it('copies the report as Markdown, and finds packages by their score', async () 
   const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
   await startSession(page, app.url, email)
   await page.goto('/packages/acme/score')
-  await page.getByText('By pana 0.23.18').waitFor()
+  await page.getByText('6 of 10 points by pana 0.23.18').waitFor()
+  await page.getByRole('region', { name: 'Passed' }).getByRole('heading', { name: 'Check 5' }).waitFor()
+  await page.getByRole('region', { name: 'Missing' }).getByRole('heading', { name: 'Check 6' }).waitFor()
   const notes = page.getByRole('region', { name: 'Notes' })
   expect(await notes.locator('strong').textContent()).toBe('2')
   expect(await notes.locator('img, [href^=javascript]').count()).toBe(0)
   const copied = page.getByRole('button', { name: 'Copied' }) // shown for two seconds
   await Promise.all([copied.waitFor(), page.getByRole('button', { name: 'Copy as Markdown' }).click()])
   const text = await page.evaluate<string>('navigator.clipboard.readText()')
-  expect(text).toContain('# acme 1.0.0: 6 of 10 points')
+  expect(text).toContain('# acme 1.0.0: 6 of 10 checks')
+  expect(text).toContain('- ✅ **Check 5**\n\n  Looked at.\n\n- ❌ **Check 6**')
   expect(text).toContain('## Follow Dart file conventions: 6/10\n\n- 🟡 **Provides a valid pubspec** (6/10)\n\n  Looks fine.')
   expect(text).toContain('- **Pass static analysis**: It needs an SDK.')
 
@@ -104,9 +108,9 @@ it('copies the report as Markdown, and finds packages by their score', async () 
   const names = () => page.getByRole('main').getByRole('heading', { level: 2 }).getByRole('link').allTextContents()
   await expect.poll(async () => (await names()).map((name) => name.trim())).toEqual(['better', 'acme', 'unknown'])
   const filters = page.getByRole('navigation', { name: 'Filters' })
-  await filters.getByRole('link', { name: /^50% or more/ }).click()
+  await filters.getByRole('checkbox', { name: /^5 checks or more/ }).click()
   await page.getByRole('status').getByText('2 packages').waitFor()
-  await filters.getByRole('link', { name: /^90% or more/ }).click()
+  await filters.getByRole('checkbox', { name: /^9 checks or more/ }).click()
   await page.getByRole('status').getByText('1 package').waitFor()
   expect(new URL(page.url()).searchParams.get('q')).toBe('score:>=90')
 })
@@ -126,15 +130,15 @@ it('shows the scores of the newest versions as bars in a table and as CSV', asyn
   await startSession(page, app.url, email)
   await page.goto('/packages/acme/score')
   const history = page.getByRole('region', { name: 'Score over versions' }).first()
-  await history.getByText('From 50% (1.0.0) to 62% (2.1.0); the highest is 90% (1.2.0).').waitFor()
+  await history.getByText('From 5 (1.0.0) to 6 passed checks (2.1.0); the highest is 9 (1.2.0).').waitFor()
   const rows = history.getByRole('row').filter({ has: page.getByRole('rowheader') })
   const texts = (await rows.allTextContents()).map((row) => row.replace(/[A-Z][a-z]{2} \d+, \d{4}/, ' '))
   expect(texts.map((row) => row.replaceAll(/\s+/g, ' '))).toEqual([
-    '2.1.0shown here 100 / 160 points−18 percentage points',
-    '2.0.0 80 / 100 points−10 points',
-    '1.2.0 90 / 100 points+40 pointssince 1.0.0',
+    '2.1.0shown here 6 / 10 checks−2 checks',
+    '2.0.0 8 / 10 checks−1 check',
+    '1.2.0 9 / 10 checks+4 checkssince 1.0.0',
     '1.1.0 Not analyzed–',
-    '1.0.0 50 / 100 points–',
+    '1.0.0 5 / 10 checks–',
   ])
   await expectSound(page, 'score-history')
 
@@ -145,13 +149,13 @@ it('shows the scores of the newest versions as bars in a table and as CSV', asyn
   expect(file.suggestedFilename()).toBe('acme-scores.csv')
   const lines = (await text(await file.createReadStream())).trim().split('\r\n')
   expect(lines).toHaveLength(6)
-  expect(lines[4]).toMatch(/^1\.1\.0,\d{4}-[^,]+,Not analyzed,,,$/)
-  expect(lines[3]).toMatch(/^1\.2\.0,\d{4}-[^,]+,Analyzed,90,100,90$/)
+  expect(lines[4]).toMatch(/^1\.1\.0,\d{4}-[^,]+,Not analyzed,,10$/)
+  expect(lines[3]).toMatch(/^1\.2\.0,\d{4}-[^,]+,Analyzed,9,10$/)
 
   await history.getByRole('link', { name: '1.1.0' }).press('Enter')
   await page.getByText('This version has not been analyzed yet.').waitFor()
   await history.getByText('1.1.0shown here').waitFor()
   await page.goto('/packages/fresh/score')
-  await page.getByRole('heading', { name: '1 of 2 points' }).waitFor()
+  await page.getByRole('heading', { name: '5 of 10 checks' }).waitFor()
   expect(await history.count()).toBe(0)
 })

@@ -34,9 +34,19 @@ it('narrows a search with filters that are part of the URL', async () => {
     .filter({ has: page.getByRole('link') })
   await page.getByRole('status').filter({ hasText: '3 packages' }).waitFor()
   const filters = page.getByRole('navigation', { name: 'Filters', exact: true })
-  await filters.getByRole('link', { name: 'MIT 2 packages' }).click()
-  await page.getByRole('status').filter({ hasText: '2 packages' }).waitFor()
-  await filters.getByRole('link', { name: 'Android 1 package', exact: true }).click()
+  expect(await filters.getByRole('checkbox', { name: /Private/ }).count(), 'a filter that all packages match').toBe(0)
+  const license = filters.getByRole('checkbox', { name: 'MIT 2 packages' })
+  for (const [text, isOn] of [
+    ['2 packages', true],
+    ['3 packages', false],
+    ['2 packages', true],
+  ] as const) {
+    await license.press('Space')
+    await page.getByRole('status').filter({ hasText: text }).waitFor()
+    await filters.getByRole('checkbox', { name: 'MIT 2 packages', checked: isOn }).waitFor()
+    await expect.poll(() => license.evaluate((one) => one.matches(':focus'))).toBe(true)
+  }
+  await filters.getByRole('checkbox', { name: 'Android 1 package', exact: true }).click()
   await page.waitForURL(/q=license:mit\+platform:android|q=license%3Amit\+platform%3Aandroid/)
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
   expect(await results.allTextContents()).toEqual([expect.stringContaining('camera_view')])
@@ -71,7 +81,7 @@ it('scrolls to the number of results when a filter further down is selected', as
       await opener.click()
       await expect.poll(() => top(page.getByRole('button', { name: 'Show 15 packages' }))).toEqual(inWindow)
     }
-    await page.getByRole('navigation', { name: 'Filters', exact: true }).getByRole('link', { name: 'MIT 2 packages' }).click()
+    await page.getByRole('navigation', { name: 'Filters', exact: true }).getByRole('checkbox', { name: 'MIT 2 packages' }).click()
     await found('2 packages').waitFor()
     if (width === 390) await page.getByRole('button', { name: 'Show 2 packages' }).click()
     await expect.poll(() => top(found('2 packages'))).toEqual(inWindow)
@@ -161,6 +171,32 @@ it('shows the downloads of a package, and adds and removes a like', async () => 
   await page.getByRole('list', { name: 'SDKs' }).getByRole('link', { name: 'Dart', exact: true }).click()
   await page.waitForURL(/q=sdk(:|%3A)dart/)
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
+})
+
+it('searches before the completions are loaded, and completes what was typed until then', async () => {
+  await using app = await consoleApp()
+  const { email } = await publishSamples(app)
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>()
+  await page.route(/\/assets\/menus-[^/]+\.js$/, async (route) => {
+    await arrives
+    await route.continue()
+  })
+  await page.goto('/packages/http_kit')
+  const box = page.getByRole('banner').getByRole('combobox', { name: 'Search packages' })
+  await box.waitFor()
+  await page.keyboard.press('/')
+  await page.keyboard.type('camera_vew')
+  await page.keyboard.press('ArrowLeft')
+  await page.keyboard.press('ArrowLeft')
+  arrive()
+  await page.locator('[role=combobox][aria-controls]').waitFor()
+  await page.keyboard.type('i') // at the place where the user was
+  await page.getByRole('option', { name: 'camera_view' }).waitFor()
+  expect(await box.inputValue()).toBe('camera_view')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/packages?q=camera_view')
 })
 
 it('keeps the search field in the header usable at any viewport width', async () => {

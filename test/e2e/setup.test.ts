@@ -38,12 +38,14 @@ it('sets up the server with the code from the log', async () => {
   await expectAccessible(page)
 
   await page.getByRole('textbox', { name: 'Password' }).fill('difference engine')
+  await page.getByLabel('Name of the registry').fill('Analytical Packages')
   await page.getByRole('button', { name: 'Finish setup' }).click()
   await page.getByText('You are signed in as ada@example.com.').waitFor()
   await expectAccessible(page)
   await screenshot(page, 'setup-done')
   await page.goto('/setup')
   await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
+  expect((await app.anonymous.graphql('{ server { name } }')).body.data.server.name).toBe('Analytical Packages')
 })
 
 it('explains why the setup cannot continue from another address', async () => {

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, openTab, publishTo, startSession } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
 
 const sizes = [
   [390, 844],
@@ -60,26 +61,63 @@ it.each([
   }
 })
 
-it.each([
-  ['/packages/acme', 'acme: sections', ['Changelog', 'Install', 'Readme', 'License']],
-  ['/publishers/harbor', 'Harbor: sections', ['Members', 'Activity', 'Settings', 'Packages']],
-])('keeps the position of the tabs of %s when another tab is selected', async (path, label, names) => {
+it.each([['/publishers/harbor', 'Harbor: sections', ['Members', 'Activity', 'Settings', 'Packages']]])(
+  'keeps the position of the tabs of %s when another tab is selected',
+  async (path, label, names) => {
+    await using app = await consoleApp()
+    const page = await openSample(app)
+    const tabs = page.getByRole('navigation', { name: label })
+    for (const [width, height] of sizes) {
+      await page.setViewportSize({ width, height })
+      await page.goto(path)
+      await tabs.waitFor()
+      await settled(page)
+      await page.evaluate('scrollTo(0, 120)')
+      await expect.poll(() => page.evaluate('scrollY')).toBe(120)
+      const before = (await tabs.boundingBox())?.y
+      for (const name of names) {
+        await openTab(page, label, name)
+        await page.getByRole('navigation', { name: label }).locator('[aria-current]:visible', { hasText: name }).waitFor()
+        await settled(page)
+        expect((await tabs.boundingBox())?.y, `${name} at ${width}`).toBe(before)
+      }
+    }
+  },
+)
+
+it('keeps the tabs of a package in view below a compact header', async () => {
   await using app = await consoleApp()
   const page = await openSample(app)
-  const tabs = page.getByRole('navigation', { name: label })
+  const tabs = page.getByRole('navigation', { name: 'acme: sections' })
+  const header = async () => {
+    await settled(page)
+    const { y = 0, height = 0 } = (await headerOf(page)) ?? {}
+    return { bottom: y + height, tabs: (await tabs.boundingBox())?.y }
+  }
+  const commands = page.getByText('dart pub add', { exact: false })
   for (const [width, height] of sizes) {
     await page.setViewportSize({ width, height })
-    await page.goto(path)
+    await page.goto('/packages/acme')
     await tabs.waitFor()
     await settled(page)
-    await page.evaluate('scrollTo(0, 120)')
-    await expect.poll(() => page.evaluate('scrollY')).toBe(120)
-    const before = (await tabs.boundingBox())?.y
-    for (const name of names) {
-      await openTab(page, label, name)
-      await page.getByRole('navigation', { name: label }).locator('[aria-current]:visible', { hasText: name }).waitFor()
-      await settled(page)
-      expect((await tabs.boundingBox())?.y, `${name} at ${width}`).toBe(before)
+    expect(await commands.count()).toBe(1)
+    const text = page.getByText('Words.').nth(40)
+    const place = async () => (await text.boundingBox())?.y ?? 0
+    const before = await place()
+    await page.evaluate('scrollTo(0, 600)')
+    await page.getByTitle('Back to the top').waitFor()
+    const scrolled = await header()
+    expect(scrolled.bottom, `scrolled at ${width}`).toBeLessThanOrEqual(60 + 120)
+    expect(before - (await place()), 'the content moved by the scrolled distance').toBe(600)
+    await screenshot(page, `package-scrolled-${width}`)
+    for (const name of ['Changelog', 'Install', 'License']) {
+      await openTab(page, 'acme: sections', name)
+      await tabs.locator('[aria-current]:visible', { hasText: name }).waitFor()
+      const { bottom, tabs: y } = await header()
+      expect(bottom, `${name} at ${width}`).toBeLessThanOrEqual(60 + 120)
+      expect(Math.abs((y ?? 0) - (scrolled.tabs ?? 0)), `${name} at ${width}`).toBeLessThanOrEqual(8)
+      expect(await page.evaluate('scrollY')).toBe(0)
     }
   }
+  await expectSound(page, 'package-compact')
 })

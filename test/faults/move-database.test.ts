@@ -141,7 +141,7 @@ it('moves all data with timestamps in milliseconds, and leaves the SQLite file u
   const operation = { em: after.services.database.fork(), config: to }
   const known = /the last hash is (\w{64})/.exec(head)?.[1]
   expect((await verifyAudit(operation, known)).text).toContain('The audit log is unchanged.')
-  expect(await people.alice.at(after).get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
+  expect(await people.alice.at(after).get('/documentation/acme/1.0.0/index.json')).toMatchObject({ status: 200 })
   await publish(people.alice.at(after), { name: 'acme', version: '1.2.0' })
   expect((await verify(to)).text).toMatch(/no problems found\.$/)
 })

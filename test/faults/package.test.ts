@@ -69,7 +69,7 @@ it('builds a package that runs with only Node installed and contains all files l
     'picture.png',
   )
   expect((await fetch(`${server.url}/api/auth/avatar`, { method: 'POST', body: picture, headers })).status).toBe(200)
-  for (const path of ['/', '/api/docs', '/api/docs/assets/swagger-ui.css', '/api/legal/privacy', '/documentation/-/docs.css'])
+  for (const path of ['/', '/api/docs', '/api/docs/openapi.json', '/api/legal/privacy', '/documentation/-/docs.css'])
     expect([path, (await fetch(server.url + path, { headers })).status]).toEqual([path, 200])
   expect(call('admin', 'reset-password', 'olive@example.com')).toContain('New password of olive@example.com')
 

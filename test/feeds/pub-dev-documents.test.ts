@@ -159,7 +159,7 @@ it('answers which versions have documentation, and the index of its elements', a
     qualifiedName: 'shapes.Shape.area',
     enclosedBy: { name: 'Shape', kind: 3, href: 'shapes/Shape.html' },
   })
-  for (const { href } of elements) expect((await alice.get(`/documentation/acme/1.0.0/${href}`)).status).toBe(200)
+  for (const { href } of elements) expect((await alice.get(`/documentation/acme/1.0.0/${href}`)).status).toBe(301)
 })
 
 it('answers whether the caller likes a package', async () => {

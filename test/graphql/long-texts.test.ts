@@ -60,6 +60,7 @@ it('has few arguments that accept more than 1,024 characters', () => {
     'Mutation.createPublisher.input.description 4000',
     'Mutation.createPublisher.input.websiteUrl 2000',
     'Mutation.importAdvisories.input.osv 1048576',
+    'Mutation.saveApp.input.lock 262144',
     'Mutation.updateLegalDocument.input.markdown 262144',
     'Mutation.updatePublisher.input.description 4000',
     'Mutation.updatePublisher.input.websiteUrl 2000',

@@ -63,7 +63,7 @@ async function fillCaches(app: TestApp, alice: Actor): Promise<void> {
   const paths = [
     '/api/packages/acme',
     '/api/archives/acme-1.0.0.tar.gz',
-    '/documentation/acme/latest/shapes/index.html',
+    '/documentation/acme/latest/index.json',
     '/raw/acme/1.0.0/logo.svg',
     '/mirror/api/packages/http_kit',
   ]

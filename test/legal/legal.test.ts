@@ -190,6 +190,7 @@ it('lists all stored personal data in the built-in privacy policy', async () => 
     PublisherMember: 'publisher members',
     RecoveryCode: 'hashes of the recovery codes',
     ReservedName: 'deleted the package of a reserved name',
+    SavedApp: 'Saved apps',
     Session: 'Sessions',
     SignInOrigin: 'Devices and address ranges',
     Totp: 'Authenticator app',

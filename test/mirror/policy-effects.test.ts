@@ -9,7 +9,7 @@ const now = new Date('2026-05-06T07:08:09Z')
 const day = 86_400_000
 const daysAgo = (days: number) => new Date(now.getTime() - days * day)
 const path = `/mirror${listingPath('colors')}`
-const tooYoung = 'colors 1.1.0 is younger than 7 days (policy "minimum age"): it can be used from 2026-05-12 07:09 UTC.'
+const tooYoung = 'colors 1.1.0 is younger than 7 days, the minimum age on this server. It can be used from 2026-05-12 07:09 UTC.'
 
 let upstream: Upstream
 
@@ -89,7 +89,7 @@ describe('other policies', () => {
     await using mirror = await mirrorWith({ packages: { mode: 'enforce', deny: names('col*') } })
     await expect(mirror.client.listing('colors')).rejects.toMatchObject({
       status: 403,
-      message: expect.stringMatching(/^colors 1\.[01]\.0 is denied \(policy "packages", entry "col\*"\)\.$/),
+      message: expect.stringMatching(/^colors 1\.[01]\.0 is denied on this server by the entry "col\*"\.$/),
     })
     expect((await mirror.member.get(`/mirror${archivePath('colors', '1.0.0')}`)).status).toBe(403)
     expect(upstream.count(archivePath('colors', '1.0.0'))).toBe(0)
@@ -101,7 +101,7 @@ describe('other policies', () => {
     expect((await mirror.member.get(archive)).status).toBe(200)
     await changePolicies(mirror.app, { packages: { mode: 'enforce', deny: [{ name: 'colors', publisher: null, versions: '<1.1.0' }] } })
     for (const answer of [await mirror.member.get(archive), await mirror.member.get(archive, { headers: { range: 'bytes=0-9' } })])
-      expect(answer).toMatchObject({ status: 403, body: { error: { message: expect.stringContaining('policy "packages"') } } })
+      expect(answer).toMatchObject({ status: 403, body: { error: { message: expect.stringContaining('is denied on this server') } } })
     expect((await mirror.member.head(archive)).status).toBe(403)
     expect(await mirror.versions()).toEqual({ latest: '1.1.0', versions: ['1.1.0'] })
     await changePolicies(mirror.app, { packages: { mode: 'off' } })
@@ -117,7 +117,7 @@ describe('other policies', () => {
     for (const name of ['colors', 'shapes']) expect((await mirror.client.listing(name)).versions.length, name).toBeGreaterThan(0)
     await expect(mirror.client.listing('paint')).rejects.toMatchObject({
       status: 403,
-      message: 'paint 1.0.0 is not on the list of allowed packages (policy "packages").',
+      message: 'paint 1.0.0 is not among the packages that this server allows.',
     })
   })
 
@@ -128,7 +128,9 @@ describe('other policies', () => {
     await using mirror = await mirrorWith({ advisories: { mode: 'enforce', severity: 'high' } })
     expect(await mirror.versions()).toEqual({ latest: '1.0.0', versions: ['1.0.0'] })
     const { body } = await mirror.member.get(`/mirror${archivePath('colors', '1.1.0')}`)
-    expect(body.error.message).toMatch(/^colors 1\.1\.0 is affected by GHSA-aaaa-bbbb-cccc \(policy "advisories": severity high/)
+    expect(body.error.message).toMatch(
+      /^colors 1\.1\.0 is affected by GHSA-aaaa-bbbb-cccc \(severity high\), which this server does not allow/,
+    )
   })
 
   it('refuse licenses by the tags of the upstream server', async () => {
@@ -136,7 +138,7 @@ describe('other policies', () => {
     await using mirror = await mirrorWith({ licenses: { mode: 'enforce', deny: ['gpl-3.0'] } })
     await expect(mirror.client.listing('colors')).rejects.toMatchObject({
       status: 403,
-      message: expect.stringMatching(/^colors 1\.\d\.0 has the denied license gpl-3\.0 \(policy "licenses"/),
+      message: expect.stringMatching(/^colors 1\.\d\.0 uses the GPL-3\.0 license, which this server does not allow\.$/),
     })
   })
 })

@@ -14,6 +14,8 @@ const ownTables = {
   package_search_brief: 'the search index, rebuilt from the packages',
   package_search_documents: 'the search index, rebuilt from the packages',
   package_search_full: 'the search index, rebuilt from the packages',
+  package_search_symbol_terms: 'the search index, rebuilt from the packages',
+  package_search_symbols: 'the search index, rebuilt from the packages',
   package_search_trigrams: 'the search index, rebuilt from the packages; SQLite only',
   rate_limits: 'what instances on PostgreSQL count of the last minutes; a process on SQLite keeps that in its memory',
   schema_migrations: 'the migrations of this kind of database, which made its tables',

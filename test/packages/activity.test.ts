@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp } from '../app.ts'
+import { addEntries } from '../support/audit.ts'
 import { makeOwned } from '../support/ownership.ts'
 import { publish } from '../support/publish.ts'
 
@@ -102,4 +103,20 @@ it('returns what the caller may do with a package', async () => {
     expect((await actor.get(permissions)).body).toEqual({ canPublish: false, canAdminister: false })
   expect(await alice.get('/api/packages/nothing/permissions')).toMatchObject({ status: 404 })
   expect(await app.anonymous.get(permissions)).toMatchObject({ status: 401 })
+})
+
+it('leaves out what the server did itself', async () => {
+  await using app = await testApp()
+  const alice = await app.member({ displayName: 'Alice' })
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await addEntries(app, 1, () => ({ kind: 'package.scored', package: 'acme', summary: 'Scored acme 1.0.0', actorId: null }))
+  const kinds = async (peopleOnly: boolean) => {
+    const { body } = await alice.graphql(
+      'query ($peopleOnly: Boolean) { package(name: "acme") { activity(first: 9, peopleOnly: $peopleOnly) { nodes { kind } } } }',
+      { peopleOnly },
+    )
+    return body.data.package.activity.nodes.map(({ kind }: { kind: string }) => kind)
+  }
+  expect(await kinds(true)).toEqual(['package.version_published', 'package.created'])
+  expect((await kinds(false)).toSorted()).toEqual(['package.created', 'package.scored', 'package.version_published'])
 })

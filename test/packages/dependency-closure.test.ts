@@ -20,9 +20,9 @@ const add = (actor: Actor, name: string, version: string, needs: Record<string, 
 
 type Node = { package: { name: string }; version: { version: string } | null; problem: string | null; dependencies: { name: string }[] }
 
-async function closure(actor: Actor, name: string): Promise<{ nodes: Node[]; isTruncated: boolean }> {
+async function closure(actor: Actor, name: string): Promise<{ nodes: Node[]; isTruncated: boolean; isUnresolvable: boolean }> {
   const { body } = await actor.graphql(
-    `{ package(name: "${name}") { latest { dependencyClosure { isTruncated nodes { package { name } version { version } problem dependencies { name } } } } } }`,
+    `{ package(name: "${name}") { latest { dependencyClosure { isTruncated isUnresolvable nodes { package { name } version { version } problem dependencies { name } } } } } }`,
   )
   expect(body.errors).toBeUndefined()
   return body.data.package.latest.dependencyClosure
@@ -55,7 +55,60 @@ it('reports conflicts and constraints that no version satisfies, and ends at cyc
   await add(alice, 'app', '1.0.0', { icons: '^2.0.0', ui: '^1.0.0' })
   const found = await closure(alice, 'app')
   expect(selected(found)).toEqual(['app 1.0.0 CONFLICT', 'icons 2.0.0 CONFLICT', 'ui 1.0.0', 'missing UNSATISFIED'])
+  expect(found.isUnresolvable).toBe(true)
   expect(found.nodes[2]?.dependencies.map(({ name }) => name)).toEqual(['icons', 'ghost', 'missing', 'http_here'])
+})
+
+it('tries older versions of other packages to avoid a conflict, as pub does', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (const version of ['1.0.0', '1.4.0', '2.0.0', '3.0.0']) await add(alice, 'meta', version)
+  // The highest analyzer needs newer meta than test allows.
+  await add(alice, 'analyzer', '5.0.0', { meta: '^1.0.0' })
+  for (const version of ['6.0.0', '6.1.0', '6.2.0']) await add(alice, 'analyzer', version, { meta: '^3.0.0' })
+  await add(alice, 'test', '1.0.0', { meta: '>=1.4.0 <3.0.0', analyzer: '>=5.0.0 <7.0.0' })
+  await add(alice, 'app', '1.0.0', { analyzer: 'any', test: 'any' })
+  const found = await closure(alice, 'app')
+  expect(selected(found)).toEqual(['app 1.0.0', 'analyzer 5.0.0', 'test 1.0.0', 'meta 1.4.0'])
+  expect(found.isUnresolvable).toBe(false)
+
+  // The highest build needs a version of meta that is not on this server.
+  await add(alice, 'build', '1.0.0', { meta: '^2.0.0' })
+  await add(alice, 'build', '2.0.0', { meta: '^4.0.0' })
+  await add(alice, 'tool', '1.0.0', { build: 'any' })
+  expect(selected(await closure(alice, 'tool'))).toEqual(['tool 1.0.0', 'build 1.0.0', 'meta 2.0.0'])
+
+  // Only an old version of a package far from the conflict avoids it: `wide` is unrelated.
+  for (const version of ['1.0.0', '1.1.0', '1.2.0']) await add(alice, 'wide', version)
+  await add(alice, 'far', '1.0.0')
+  await add(alice, 'far', '2.0.0', { near: '^2.0.0' })
+  await add(alice, 'near', '2.0.0', { meta: '^3.0.0' })
+  await add(alice, 'cli', '1.0.0', { far: 'any', wide: 'any', meta: '<3.0.0' })
+  expect(selected(await closure(alice, 'cli'))).toEqual(['cli 1.0.0', 'far 1.0.0', 'wide 1.2.0', 'meta 2.0.0'])
+})
+
+it('reports a conflict as certain only after all combinations were tried', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (const version of ['1.0.0', '2.0.0']) await add(alice, 'meta', version)
+  const needsOf = (one: string, other: string) => ({ [one]: 'any', [other]: 'any' })
+  for (const version of ['1.0.0', '2.0.0', '3.0.0']) {
+    await add(alice, 'left', version, { meta: '^1.0.0' })
+    await add(alice, 'right', version, { meta: '^2.0.0' })
+  }
+  await add(alice, 'app', '1.0.0', needsOf('left', 'right'))
+  expect(await closure(alice, 'app')).toMatchObject({ isUnresolvable: true })
+  // 40 × 40 combinations: each version of `even` rejects each of `odd` by a package of its own.
+  await add(alice, 'pair', '1.0.0')
+  for (let index = 1; index <= 40; index++) {
+    await add(alice, 'pair', `2.${index}.0`)
+    await add(alice, 'even', `1.${index}.0`, { pair: `2.${index}.0` })
+    await add(alice, 'odd', `1.${index}.0`, { even: 'any', pair: '1.0.0' })
+  }
+  await add(alice, 'many', '1.0.0', needsOf('even', 'odd'))
+  const found = await closure(alice, 'many')
+  expect(found.isUnresolvable).toBe(false)
+  expect(found.nodes.some(({ problem }) => problem === 'CONFLICT')).toBe(true)
 })
 
 /** Stores copies of a package with one version, which is faster than publishing them. */

@@ -1,5 +1,10 @@
 import { expect, it } from 'vitest'
-import { describeChains, dependentsOfVersion, publicDependents } from '../../server/registry/packages/dependents/breakage.ts'
+import {
+  countAllDependents,
+  describeChains,
+  dependentsOfVersion,
+  publicDependents,
+} from '../../server/registry/packages/dependents/breakage.ts'
 import { countDependents, listDependents, thisServer } from '../../server/registry/packages/dependents/service.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
@@ -43,6 +48,56 @@ it('finds packages whose latest version depends on a package here or without a r
   ])
   expect(await countDependents(em, thisServer(here), 'icons')).toBe(3)
   expect(await listDependents(em, thisServer(here), { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1, 2))
+})
+
+it('filters dependents by name, and counts indirect ones', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'icons', version: '1.0.0', pubspec: dependingOn('loop') })
+  for (const [name, need] of [
+    ['ui', 'icons'],
+    ['ui_kit', 'icons'],
+    ['shop', 'ui'],
+    ['admin', 'ui_kit'],
+    ['loop', 'shop'],
+  ] as const)
+    await publish(alice, { name, version: '1.0.0', pubspec: dependingOn(need) })
+  await publish(alice, { name: 'tests', version: '1.0.0', pubspec: `dev_dependencies:\n${hosted('icons')}` })
+  const look = async (query: string) => {
+    const { body } = await alice.graphql(
+      'query ($query: String) { package(name: "icons") { allDependents { count isExact } dependents(first: 9, query: $query) { totalCount nodes { package { name } } } } }',
+      { query },
+    )
+    const { allDependents, dependents } = body.data.package
+    return {
+      all: allDependents,
+      total: dependents.totalCount,
+      names: dependents.nodes.map((one: { package: { name: string } }) => one.package.name),
+    }
+  }
+  const all = { count: 5, isExact: true }
+  expect(await look('')).toEqual({ all, total: 3, names: ['tests', 'ui', 'ui_kit'] })
+  expect(await look('I_')).toEqual({ all, total: 1, names: ['ui_kit'] })
+  expect(await look('%')).toEqual({ all, total: 0, names: [] })
+  const anonymous = await app.anonymous.graphql('{ package(name: "icons") { allDependents { count } } }')
+  expect(anonymous.body.errors ?? anonymous.body.error).toBeTruthy()
+})
+
+it('stops counting at 1,000 dependents and at long chains', async () => {
+  await using app = await testApp()
+  const em = app.services.database.fork()
+  const alice = await app.member()
+  await publish(alice, { name: 'base', version: '1.0.0' })
+  const row = (await em.execute<{ id: string }[]>("select id from packages where name = 'base'"))[0]
+  const add = (name: string, dependent: string) =>
+    em.execute(
+      "insert into package_dependents (name, package_name, package_id, version, direct_source, dev_source) values (?, ?, ?, '1.0.0', '', '-')",
+      [name, dependent, row?.id ?? ''],
+    )
+  for (let index = 0; index < 30; index++) await add(`chain_${index}`, `chain_${index + 1}`)
+  expect(await countAllDependents(em.fork(), thisServer(here), 'chain_0')).toEqual({ count: 25, isExact: false })
+  for (let index = 0; index < 1001; index++) await add('wide', `user_${index}`)
+  expect(await countAllDependents(em.fork(), thisServer(here), 'wide')).toEqual({ count: 1000, isExact: false })
 })
 
 it('follows public dependents transitively by the shortest chain and handles cycles', async () => {

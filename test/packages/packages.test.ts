@@ -199,6 +199,16 @@ it('requires a sign-in to read packages in GraphQL', async () => {
   })
 })
 
+it('renders formulas of the README as MathML', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0', files: { 'README.md': 'The area is $\\pi r^2$, for $5.\n' } })
+  const { body } = await alice.graphql('{ package(name: "acme") { latest { readme { html } } } }')
+  expect(body.data.package.latest.readme.html).toBe(
+    '<p>The area is <math><mrow><mi>π</mi><msup><mi>r</mi><mn>2</mn></msup></mrow></math>, for $5.</p>\n',
+  )
+})
+
 describe('package endpoints in REST', () => {
   it('return uploaders, advisories and texts', async () => {
     await using app = await testApp()

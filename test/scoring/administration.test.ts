@@ -104,7 +104,7 @@ it('keeps the newest thousand log lines by level until they are cleared', async 
   const about = { at: expect.stringMatching(/Z$/), package: 'acme', version: '1.0.0' }
   expect(entries).toEqual([
     { ...about, level: 'error', message: 'It failed.' },
-    { ...about, level: 'info', message: '1 of 2 points (built-in 1)' },
+    { ...about, level: 'info', message: 'passed 5 of 10 checks (built-in 1)' },
   ])
   const errors = '{ scoringLog(first: 5, level: ERROR) { totalCount nodes { level message } } }'
   expect((await admin.graphql(errors)).body.data.scoringLog).toEqual({ totalCount: 1, nodes: [{ level: 'ERROR', message: 'It failed.' }] })

@@ -15,7 +15,8 @@ it('shows what is known before the first analysis', async () => {
   await alice.put('/api/account/likes/tagged')
   await alice.get('/api/archives/tagged-1.0.0.tar.gz')
   await writeDownloads(app)
-  const counts = { status: 'pending', isIncomplete: false, grantedPoints: 0, maxPoints: 0, likeCount: 1, downloadCount30Days: 1 }
+  const checks = { passedChecks: null, totalChecks: 10 }
+  const counts = { status: 'pending', isIncomplete: false, ...checks, grantedPoints: 0, maxPoints: 0, likeCount: 1, downloadCount30Days: 1 }
   const tags = ['sdk:dart', 'sdk:flutter', 'platform:web', 'topic:network', 'license:isc', 'is:private']
   expect(await alice.get('/api/packages/tagged/score')).toMatchObject({ status: 200, body: { ...counts, tags } })
   expect((await alice.get('/api/packages/tagged/versions/1.0.0/score')).body).toEqual({ ...counts, tags })

@@ -5,7 +5,7 @@ import { publish } from '../support/publish.ts'
 import { begin, emptyQueue, failed, reportOf, storeReport, store, versionId } from '../support/reports.ts'
 
 const query = `query ($name: String!) { package(name: $name) { latest { score {
-  status error grantedPoints maxPoints percent engine engineVersion log report { sections { key status criteria { reason } } notMeasured { key } }
+  status error grantedPoints maxPoints passedChecks totalChecks percent engine engineVersion log report { sections { key status criteria { reason } } notMeasured { key } }
 } } } }`
 
 /** Returns the status from GraphQL, both REST endpoints and the badge, which must agree. Without points, `/score` answers 0, as on pub.dev. */
@@ -14,10 +14,10 @@ async function statusOf(app: TestApp, name = 'acme') {
   const { score } = (await bob.graphql(query, { name })).body.data.package.latest
   const { body } = await bob.get(`/api/packages/${name}/score`)
   const report = (await bob.get(`/api/packages/${name}/versions/1.0.0/scoring-report`)).body
-  const { grantedPoints, maxPoints, error } = score
+  const { grantedPoints, maxPoints, passedChecks, totalChecks, error } = score
   const status = score.status.toLowerCase()
-  expect(body).toMatchObject({ status, grantedPoints: grantedPoints ?? 0, maxPoints: maxPoints ?? 0 })
-  expect(report).toMatchObject({ status, grantedPoints, maxPoints, error })
+  expect(body).toMatchObject({ status, grantedPoints: grantedPoints ?? 0, maxPoints: maxPoints ?? 0, passedChecks, totalChecks })
+  expect(report).toMatchObject({ status, grantedPoints, maxPoints, passedChecks, totalChecks, error })
   const badge = (await bob.get(`/packages/${name}/badges/score.svg`)).raw.toString()
   return { status, error, points: grantedPoints, badge: /aria-label="score: ([^"]*)".*(#\w{6})"\/><\/g>/.exec(badge)?.slice(1) }
 }
@@ -40,17 +40,22 @@ it('is pending, running, completed or failed with a reason, and keeps the last r
     [20, '#b3261e'],
   ] as const) {
     await storeReport(app, 'acme', reportOf(points, 140))
-    expect(await statusOf(app)).toEqual({ status: 'completed', error: null, points, badge: [`${points}/140`, color] })
+    expect(await statusOf(app)).toEqual({
+      status: 'completed',
+      error: null,
+      points,
+      badge: [`${Math.floor((10 * points) / 140)}/10 checks`, color],
+    })
   }
   await admin.post('/api/admin/packages/acme/versions/1.0.0/rescore')
-  expect(await statusOf(app)).toMatchObject({ status: 'pending', points: 20, badge: ['20/140', '#b3261e'] })
+  expect(await statusOf(app)).toMatchObject({ status: 'pending', points: 20, badge: ['1/10 checks', '#b3261e'] })
   await failed(app, 'acme', 'It ran out of memory.')
   expect(await statusOf(app)).toMatchObject({ status: 'failed', error: 'It ran out of memory.', points: 20 })
   const kinds = (await admin.get('/api/admin/audit-log?package=acme')).body.entries.map(({ kind }: { kind: string }) => kind)
   const scoredTwice = ['package.scored', 'package.scored', 'package.scored']
   expect(kinds).toEqual(['package.score_failed', ...scoredTwice, 'package.score_failed', 'package.version_published', 'package.created'])
   const log = (await alice.get('/api/packages/acme/activity-log')).body.entries
-  expect(log[1]).toMatchObject({ kind: 'package.scored', summary: 'acme 1.0.0 got 20 of 140 points', version: '1.0.0' })
+  expect(log[1]).toMatchObject({ kind: 'package.scored', summary: 'acme 1.0.0 passed 1 of 10 checks', version: '1.0.0' })
 })
 
 it('is disabled while scoring is disabled by settings or environment, and keeps the last result', async () => {
@@ -83,6 +88,8 @@ it('keeps the result of the later analysis, whichever ends first, and none of a 
   const score = async (actor: typeof alice) => (await actor.graphql(query, { name: 'acme' })).body.data.package.latest.score
   expect(await score(alice)).toMatchObject({
     percent: 90,
+    passedChecks: 9,
+    totalChecks: 10,
     engine: 'built-in',
     log: 'fine',
     report: { sections: [{ key: 'convention', status: 'PARTIAL' }] },

@@ -23,7 +23,7 @@ async function publishRanked(app: TestApp) {
   return alice
 }
 
-it('filters by percentage of points', async () => {
+it('filters by percentage of passed checks', async () => {
   await using app = await testApp()
   const alice = await publishRanked(app)
   for (const [query, expected] of Object.entries({

@@ -40,7 +40,7 @@ async function withSdk({ config, services }: TestApp): Promise<SdkInstall> {
 const outOfMemory = { ...attackFiles('echo "Exhausted heap space, trying to allocate 99 bytes."'), 'tool/report.json': '' }
 
 const query = `{ package(name: "acme") { latest {
-  score { status error engine grantedPoints awaitsPana log report { notes notMeasured { key } } } apiDocumentation { state engine }
+  score { status error engine grantedPoints passedChecks awaitsPana log report { notes checks { key } notMeasured { key } } } apiDocumentation { state engine }
 } } }`
 const latest = async (actor: Actor) => (await actor.graphql(query)).body.data.package.latest
 
@@ -64,6 +64,8 @@ it('analyzes with pana after the built-in engine once an SDK is installed, and k
     engine: 'pana',
     awaitsPana: false,
     log: expect.stringContaining('Running `dart pub get`'),
+    passedChecks: before.score.passedChecks,
+    report: { checks: before.score.report.checks },
   })
   expect(score.report.notMeasured.map(({ key }: { key: string }) => key)).toContain('license')
   expect(apiDocumentation).toEqual({ state: 'COMPLETED', engine: 'dartdoc' })
@@ -81,6 +83,7 @@ it('analyzes with pana after the built-in engine once an SDK is installed, and k
     status: 'COMPLETED',
     engine: 'pana',
     grantedPoints: score.grantedPoints,
+    passedChecks: score.passedChecks,
     awaitsPana: true,
   })
   await runJobs(app, analyses)
@@ -133,7 +136,7 @@ it('keeps the built-in documentation and reports a failure for an unknown layout
     score: { engine: 'pana', report: { notes: [] } },
     apiDocumentation: { state: 'FAILED', engine: 'built-in', error },
   })
-  expect((await alice.get('/documentation/acme/1.0.0/index.html')).body).toContain('<h1>acme 1.0.0')
+  expect(await alice.get('/documentation/acme/1.0.0/index.html')).toMatchObject({ status: 301 })
   const [job] = (await admin.graphql('{ jobs(first: 1, kind: "analysis.pana") { nodes { state attempts error } } }')).body.data.jobs.nodes
   expect(job).toEqual({ state: 'FAILED', attempts: 1, error: `no documentation by dart doc: ${error}` })
   expect((await admin.get('/api/admin/sdk/scoring-logs')).body.entries[0]).toMatchObject({

@@ -17,7 +17,7 @@ it('resumes a rebuild after a restart and keeps existing entries searchable', as
   const [half] = await database.fork().execute<{ id: string }[]>('select id from packages order by id limit 1 offset 9')
   await database.fork().execute('update package_search_documents set updated_at = 0')
   await database.fork().transactional(async (em) => {
-    await writeSetting(em, storedFormat, 6)
+    await writeSetting(em, storedFormat, 7)
     await writeSetting(em, reindexedTo, half?.id ?? null)
   })
   await completeIndex(app.services)

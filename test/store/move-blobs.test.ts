@@ -48,7 +48,7 @@ it('moves all files to a bucket while the server runs, and back to a folder', as
   await using moved = await testApp({ sameDatabaseAs: app, config: { BLOB_BACKEND: 's3' } })
   for (const [index, version] of ['1.0.0', '1.1.0', '1.2.0'].entries())
     expect((await alice.at(moved).get(archive(version))).raw.equals(stored[index] ?? Buffer.alloc(0))).toBe(true)
-  expect(await alice.at(moved).get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
+  expect(await alice.at(moved).get('/documentation/acme/1.0.0/index.json')).toMatchObject({ status: 200 })
 
   stored.push(await publish(alice.at(moved), { name: 'acme', version: '1.3.0' }))
   expect(await move(operation(moved, {}), 'filesystem')).toContain('5 of 5 archives, verified: 1 were copied now')

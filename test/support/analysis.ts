@@ -17,7 +17,7 @@ export const noFacts = (name: string, version: string): PackageFacts => ({
   now: '2026-01-01T00:00:00.000Z',
 })
 
-/** Returns a pubspec that gets full points, followed by `more` lines. */
+/** Returns a pubspec that passes all checks, followed by `more` lines. */
 export const soundPubspec = (more = '') => `name: sound
 version: 1.2.0
 description: Reads the tides of all harbors, and shows when to leave yours.
@@ -31,17 +31,17 @@ The above copyright notice and this permission notice shall be included in all c
 
 const soundFiles = {
   LICENSE: license,
-  'README.md': '# sound\n\n[Tides](https://example.com) ![](https://example.com/a.png)\n',
+  'README.md': `# sound\n\n[Tides](https://example.com) ![](https://example.com/a.png)\n\n${'Shows the water of every harbor. '.repeat(20)}\n\n## Usage\n\n    print(highWater());\n`,
   'CHANGELOG.md': '## 1.2.0\n\n- Springs.\n',
-  'example/main.dart': "import 'package:sound/sound.dart';\nvoid main() {}\n",
+  'example/main.dart': "import 'package:sound/sound.dart';\nvoid main() {\n  print(highWater());\n  print(highWater());\n}\n",
   'lib/sound.dart': '/// Tides of harbors.\nlibrary;\n\n/// When the water is highest.\nDateTime highWater() => DateTime.now();\n',
 }
 
-/** Returns the archive of a package that gets full points, with these files added or replaced. */
+/** Returns the archive of a package that passes all checks, with these files added or replaced. */
 export const soundPackage = (files: ArchiveOptions['files'] = {}) =>
   packageArchive({ name: 'sound', version: '1.2.0', manifest: soundPubspec(), files: { ...soundFiles, ...files } })
 
-/** Analyzes a package that gets full points, with these changes, in this process. */
+/** Analyzes a package that passes all checks, with these changes, in this process. */
 export async function analyzePackage(
   options: Partial<ArchiveOptions> = {},
   facts: Partial<PackageFacts> = {},

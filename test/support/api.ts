@@ -1,12 +1,14 @@
 import { buildPages } from '../../server/analysis/api-pages/build.ts'
+import { apiPageSchema } from '../../server/analysis/api-pages/page.ts'
 import type { About } from '../../server/analysis/api-pages/site.ts'
+import { isPagePath } from '../../server/analysis/api-pages/symbols.ts'
 import type { Api, Declaration, Library, Member } from '../../server/analysis/dart/api.ts'
+import { pagePlaceholder } from '../../server/registry/markdown/finish.ts'
 
 export const about: About = {
   name: 'shapes',
   version: '1.2.0',
   description: 'Shapes to draw.',
-  readme: '# Shapes\n\nDraw them.',
   repository: null,
 }
 
@@ -83,9 +85,16 @@ export const shapes: Api = {
   unread: [],
 }
 
-/** Returns the pages of the documentation by path. */
+/** Returns the files of the documentation by path: pages and indexes. */
+export async function filesOf(...args: Parameters<typeof buildPages>): Promise<Map<string, string>> {
+  const files = new Map<string, string>()
+  for await (const { path, content } of buildPages(...args)) files.set(path, content)
+  return files
+}
+
+/** Returns the HTML of the pages of the documentation by path, with `{page}` for the address of the version. */
 export async function pagesOf(...args: Parameters<typeof buildPages>): Promise<Map<string, string>> {
-  const pages = new Map<string, string>()
-  for await (const { path, content } of buildPages(...args)) pages.set(path, content)
-  return pages
+  const pages = [...(await filesOf(...args))].filter(([path]) => isPagePath(path))
+  const htmlOf = (content: string) => apiPageSchema.parse(JSON.parse(content)).html.replaceAll(pagePlaceholder, '{page}')
+  return new Map(pages.map(([path, content]) => [path, htmlOf(content)]))
 }

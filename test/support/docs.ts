@@ -5,8 +5,9 @@ import { buildPages } from '../../server/analysis/api-pages/build.ts'
 import { importDartdoc } from '../../server/analysis/api-pages/dartdoc.ts'
 import { packPages } from '../../server/analysis/api-pages/pack.ts'
 import type { Api } from '../../server/analysis/dart/api.ts'
-import { beginAttempt } from '../../server/analysis/docs/service.ts'
+import { beginAttempt, type DocsEngine } from '../../server/analysis/docs/service.ts'
 import { storePages } from '../../server/analysis/docs/store.ts'
+import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
 import { about, shapes } from './api.ts'
 
@@ -17,7 +18,14 @@ export const docsPage = { headers: { accept: 'text/html,*/*;q=0.8' } }
 export const docsState =
   '{ package(name: "acme") { latest { apiDocumentation { state url engine engineVersion generatedAt pages error } } } }'
 
-const engine = { name: 'built-in', version: '1' } as const
+const builtIn = { name: 'built-in', version: '1' } as const
+
+/** Returns a page of the documentation of acme, as the console reads it. `of` is `latest` or `version(version: "1.0.0")`. */
+export async function readDocsPage(actor: Actor, path: string, of = 'latest'): Promise<{ path: string; html: string | null } | null> {
+  const query = `query ($path: String!) { package(name: "acme") { shown: ${of} { apiDocumentation { page(path: $path) { path anchor isExact url title kind html } } } } }`
+  const { body } = await actor.graphql(query, { path })
+  return body.data.package?.shown?.apiDocumentation.page ?? null
+}
 
 /** Returns the id of a published version. */
 export async function versionId(app: TestApp, name: string, version: string): Promise<string> {
@@ -40,11 +48,20 @@ export const storeDocs = (app: TestApp, id: string, attempt: number, name: strin
 /** Stores dartdoc output from a folder as the documentation of a published version. */
 export async function importDocs(app: TestApp, name: string, version: string, folder: string): Promise<void> {
   const id = await versionId(app, name, version)
-  await storePacked(app, id, await beginDocs(app, id), (file) => importDartdoc(folder, { name, version }, file))
+  await storePacked(app, id, await beginDocs(app, id), (file) => importDartdoc(folder, { name, version }, file), {
+    name: 'dartdoc',
+    version: '8.3.0',
+  })
 }
 
 /** Stores the pages that `pack` writes as the result of an attempt. */
-export async function storePacked(app: TestApp, id: string, attempt: number, pack: (file: string) => Promise<unknown>): Promise<boolean> {
+export async function storePacked(
+  app: TestApp,
+  id: string,
+  attempt: number,
+  pack: (file: string) => Promise<unknown>,
+  engine: DocsEngine = builtIn,
+): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-docs-'))
   try {
     const file = join(folder, 'pages')

@@ -47,6 +47,7 @@ export const narrowed = {
       'GET /api/package-names',
       'GET /api/packages',
       'GET /api/search',
+      'GET /api/search/symbols',
       'GET /feed.atom',
       'GET /packages.json',
       'GET /mirror/api/package-name-completion-data',
@@ -54,6 +55,7 @@ export const narrowed = {
       'Query.packages',
       'Query.packageNames',
       'Query.searchPackages',
+      'Query.searchSymbols',
     ],
   },
   publish: {

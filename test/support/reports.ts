@@ -1,9 +1,9 @@
-import type { Report, Section } from '../../server/analysis/report/report.ts'
+import { type Report, type Section, totalChecks } from '../../server/analysis/report/report.ts'
 import { PackageVersion } from '../../server/registry/packages/entity.ts'
 import { beginRun, type Findings, storeFailure, storeFindings } from '../../server/analysis/scoring/store.ts'
 import type { TestApp } from '../app.ts'
 
-/** Returns a report with these points. */
+/** Returns a report with these points, and the same share of passed checks, rounded down. */
 export function reportOf(granted: number, maximum: number, rest: Partial<Report> = {}): Report {
   const status = granted === maximum ? 'passed' : granted > 0 ? 'partial' : 'failed'
   const criterion = { id: 'pubspec', title: 'Provides a valid pubspec', granted, maximum, reason: 'Looks fine.', remedy: null }
@@ -11,6 +11,14 @@ export function reportOf(granted: number, maximum: number, rest: Partial<Report>
   return {
     engine: { name: 'built-in', version: '1' },
     sections: [section],
+    checks: Array.from({ length: totalChecks }, (_, index) => ({
+      id: `check-${index}`,
+      title: `Check ${index}`,
+      reason: 'Looked at.',
+      remedy: null,
+      maximum: 10,
+      granted: index < Math.floor((totalChecks * granted) / maximum) ? 10 : 0,
+    })),
     notMeasured: [{ id: 'analysis', title: 'Pass static analysis', reason: 'It needs an SDK.' }],
     tags: [],
     notes: [],

@@ -10,7 +10,7 @@ const now = new Date('2026-05-06T07:08:09Z')
 const yesterday = new Date(now.getTime() - 86_400_000)
 const path = '/mirror/api/check'
 const reason = (name: string, version: string) =>
-  `${name} ${version} is younger than 7 days (policy "minimum age"): it can be used from 2026-05-12 07:09 UTC.`
+  `${name} ${version} is younger than 7 days, the minimum age on this server. It can be used from 2026-05-12 07:09 UTC.`
 const tooYoung = (name: string, version: string) => ({
   policy: 'minimumAge',
   effect: 'retract',
@@ -20,7 +20,7 @@ const tooYoung = (name: string, version: string) => ({
 const denied = (name: string) => ({
   policy: 'packages',
   effect: 'refuse',
-  reason: `${name} 1.0.0 is denied (policy "packages", entry "${name}").`,
+  reason: `${name} 1.0.0 is denied on this server by the entry "${name}".`,
   until: null,
 })
 const selector = (name: string) => ({ name, publisher: null, versions: null })

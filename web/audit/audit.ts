@@ -1,10 +1,9 @@
-import { computed, ref, shallowRef } from 'vue'
+import { computed } from 'vue'
 import { eventTitle } from './event-labels.ts'
 import { AuditEntryDocument, AuditLogDocument, type AuditRowFragment, type UserReference } from '../generated/graphql.ts'
-import { type Failure, useQuery } from '../graphql.ts'
+import { useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
-import { saveFile } from '../shared/save-file.ts'
 
 const kinds: Record<string, string[]> = {
   user: 'created signup_refused updated deleted login login_failed password_changed password_confirmed password_reset invite_created invite_accepted'.split(
@@ -23,7 +22,7 @@ const kinds: Record<string, string[]> = {
     ),
   publisher: 'created verified updated deleted member_added member_updated member_removed'.split(' '),
   server:
-    'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed job_cancelled settings_updated mirror_policies_updated audit_entries_deleted'.split(
+    'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed job_cancelled settings_updated mirror_policies_updated mirror_exemption_added mirror_exemption_removed audit_entries_deleted'.split(
       ' ',
     ),
 }
@@ -97,38 +96,3 @@ export function useAuditEntry(id: string) {
 
 /** Returns the name of the affected account, or undefined if the entry does not concern an account. */
 export const personOf = ({ userId, user }: AuditRowFragment) => (userId == null ? undefined : (user?.displayName ?? 'deleted user'))
-
-/** File formats for downloading the audit log. */
-const fileTypes = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
-export type FileKind = keyof typeof fileTypes
-
-/** Downloads the filtered audit log as a file. */
-export function useAuditDownload() {
-  const running = ref(false)
-  const failure = shallowRef<Failure>()
-  async function run(filters: Record<string, string | null>, peopleOnly: boolean, kind: FileKind): Promise<boolean> {
-    running.value = true
-    failure.value = undefined
-    const given = Object.entries({ ...filters, peopleOnly: peopleOnly ? 'true' : null }).filter(
-      (filter): filter is [string, string] => filter[1] !== null,
-    )
-    try {
-      const address = new URL(`api/admin/audit-log?${new URLSearchParams(given)}`, document.baseURI)
-      const response = await fetch(address, { headers: { accept: fileTypes[kind] }, credentials: 'same-origin' })
-      if (response.ok) saveFile(await response.blob(), nameIn(response) ?? `audit-log.${kind}`)
-      else failure.value = await failureOfResponse(response)
-    } catch {
-      failure.value = { code: 'Unreachable', message: 'The download was interrupted. Check the connection, then try again.' }
-    }
-    running.value = false
-    return failure.value === undefined
-  }
-  return { run, running, failure }
-}
-
-async function failureOfResponse(response: Response): Promise<Failure> {
-  const { error } = (await response.json().catch(() => ({}))) as { error?: Failure }
-  return error ?? { code: 'InternalError', message: `The server answered with status ${response.status}.` }
-}
-
-const nameIn = ({ headers }: Response) => /filename="([^"]+)"/.exec(headers.get('content-disposition') ?? '')?.[1]

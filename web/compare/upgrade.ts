@@ -4,6 +4,9 @@ import { useQuery } from '../graphql.ts'
 
 export type LockedPackage = NonNullable<UpgradeCheckQuery['upgradeCheck']>['packages'][number]
 
+/** Returns whether the locked and the latest version of a package can be compared. */
+export const isComparable = ({ state, locked }: LockedPackage) => state === 'BEHIND' && locked !== null
+
 /** Checks the text of a pubspec.lock once it is submitted. The text is not part of the URL. */
 export function useUpgradeCheck() {
   const lock = shallowRef<string>()
@@ -19,14 +22,13 @@ export function useUpgradeCheck() {
   return { lock, check, failure, loading, submit }
 }
 
-/** Loads what an upgrade to the latest version changes in the public API, once it is wanted. Null if that is unknown. */
+/** Loads what an upgrade to the latest version changes in the public API of a comparable package, once it is wanted. Null if that is unknown. */
 export function useUpgradeChanges(locked: MaybeRefOrGetter<LockedPackage>, isWanted: MaybeRefOrGetter<boolean>) {
   const variables = () => {
     const { name, version, latest } = toValue(locked)
     return { name, version: latest?.version ?? version, from: version }
   }
-  const isBehind = () => toValue(isWanted) && toValue(locked).state === 'BEHIND' && toValue(locked).locked !== null
-  const { data, failure, retry } = useQuery(UpgradeChangesDocument, { variables, isWanted: isBehind, isBackground: true })
+  const { data, failure, retry } = useQuery(UpgradeChangesDocument, { variables, isWanted, isBackground: true })
   const changes = computed(() => (data.value ? (data.value.package?.version?.apiChanges ?? null) : undefined))
   const breaking = computed(() => {
     if (!changes.value) return []

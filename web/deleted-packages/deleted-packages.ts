@@ -1,5 +1,6 @@
 import { DeletedPackagesDocument, type DeletedPackageRowFragment, RestoreDeletedPackageDocument } from '../generated/graphql.ts'
 import { useMutation } from '../graphql.ts'
+import { useConfirmation } from '../shared/confirmation.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { bytes, counted } from '../shared/format.ts'
 
@@ -7,7 +8,24 @@ import { bytes, counted } from '../shared/format.ts'
 export const useDeletedPackages = () =>
   useCursorList({ document: DeletedPackagesDocument, variables: (after) => ({ after }), connection: (data) => data.deletedPackages })
 
-export const useRestoreDeleted = () => useMutation(RestoreDeletedPackageDocument)
+/** Restores a package or version after a confirmation. `afterwards` reloads what showed it as deleted. */
+export function useRestoration(afterwards: () => unknown) {
+  const change = useMutation(RestoreDeletedPackageDocument)
+  return useConfirmation<DeletedPackageRowFragment>({
+    change,
+    question: (row) => ({
+      title: `Restore ${deletedTitle(row)}?`,
+      description: row.isWholePackage
+        ? `${contentsOf(row)} come back. The owners are: ${ownersOf(row)}. The package is private${row.visibility === 'PUBLIC' ? ', although it was public before' : ''}. Scores and documentation are made again.`
+        : 'The version can be downloaded again, and it may become the latest version. Its score and documentation are made again.',
+      action: 'Restore',
+      tone: 'primary',
+    }),
+    carryOut: async (row) => (await change.run({ id: row.id })) && `Restored ${deletedTitle(row)}.`,
+    afterwards,
+    removesRow: true,
+  })
+}
 
 /** "acme" or "acme 1.0.0". */
 export const deletedTitle = ({ name, isWholePackage, versions }: DeletedPackageRowFragment) =>

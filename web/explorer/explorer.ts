@@ -1,5 +1,6 @@
 import { ref, shallowRef } from 'vue'
 import { csrfHeader } from '../csrf.ts'
+import { languages } from './copy-as.ts'
 import { queryHistory, rememberQuery } from './history.ts'
 import { ensureSameAccount } from '../sign-in/session.ts'
 
@@ -33,6 +34,15 @@ export const initialQuery = (): string => queryHistory.value[0]?.query ?? welcom
 export const operationsIn = (query: string): string[] =>
   [...query.replace(/#.*/g, '').matchAll(/(?:^|[\s}])(?:query|mutation)\s+(\w+)/g)].flatMap(([, name]) => name ?? [])
 
+/** Returns the user's request as code in a language, without the headers, which may contain secrets. Returns null if the variables are not JSON. */
+export function codeOf({ query, variables, operation }: Omit<ExplorerRequest, 'headers'>, language: keyof typeof languages): string | null {
+  const parsed = objectIn(variables)
+  const operationName = operationsIn(query).length > 1 ? operation : undefined
+  return parsed && languages[language]({ url: new URL('graphql', document.baseURI).href, query, variables: parsed, operationName })
+}
+
+export const invalidVariables = 'Variables must be a JSON object, such as {"name": "acme"}.'
+
 /** Sends the user's request. `problem` is the reason why the request could not be sent. */
 export function useExplorer() {
   const reply = shallowRef<Reply>()
@@ -41,7 +51,7 @@ export function useExplorer() {
   async function run({ query, variables, headers, operation }: ExplorerRequest): Promise<void> {
     const [parsedVariables, parsedHeaders] = [objectIn(variables), objectIn(headers)]
     problem.value = !parsedVariables
-      ? 'Variables must be a JSON object, such as {"name": "acme"}.'
+      ? invalidVariables
       : !parsedHeaders || Object.values(parsedHeaders).some((value) => typeof value !== 'string')
         ? 'Headers must be a JSON object of strings, such as {"Authorization": "Bearer svc_pat_…"}.'
         : undefined

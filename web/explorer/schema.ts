@@ -46,17 +46,45 @@ export function describeType(
   return type ? { name, kind: kindOf(type), description: type.description ?? '', members: membersOf(type) } : null
 }
 
-/** Finds types and fields whose name contains the words, at most `limit`, exact and short names first. */
-export function searchSchema(schema: GraphQLSchema, words: string, limit = 50): { type: string; member: string | null }[] {
-  const wanted = words.trim().toLowerCase()
-  if (!wanted) return []
-  const found = Object.values(schema.getTypeMap())
-    .filter((type) => !isIntrospectionType(type))
-    .flatMap((type) => [{ type: type.name, member: null }, ...membersOf(type).map(({ name }) => ({ type: type.name, member: name }))])
-    .filter(({ type, member }) => (member ?? type).toLowerCase().includes(wanted))
-  const lengthOf = ({ type, member }: (typeof found)[number]) => (member ?? type).length
-  return found.toSorted((a, b) => lengthOf(a) - lengthOf(b)).slice(0, limit)
+/** A type, a member of a type, or an argument of a field. */
+export interface SchemaHit {
+  type: string
+  member: string | null
+  argument: string | null
+  description: string
 }
+
+/**
+ * Finds types, members and arguments that contain all words in their name or description: exact names first, then names that contain the words, the
+ * shortest first, then descriptions.
+ */
+export function searchSchema(schema: GraphQLSchema, query: string): SchemaHit[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return []
+  const isIn = (text: string) => words.every((word) => text.toLowerCase().includes(word))
+  const rankOf = (hit: SchemaHit) => {
+    const name = nameOf(hit)
+    if (name.toLowerCase() === words.join('')) return 0
+    return isIn(name) ? name.length : maxNameLength + name.length
+  }
+  return Object.values(schema.getTypeMap())
+    .filter((type) => !isIntrospectionType(type))
+    .flatMap(hitsIn)
+    .filter((hit) => isIn(`${nameOf(hit)} ${hit.description}`))
+    .toSorted((a, b) => rankOf(a) - rankOf(b))
+}
+
+/** More than the length of any name. */
+const maxNameLength = 1000
+const nameOf = ({ type, member, argument }: SchemaHit) => argument ?? member ?? type
+
+const hitsIn = (type: GraphQLNamedType): SchemaHit[] => [
+  { type: type.name, member: null, argument: null, description: type.description ?? '' },
+  ...membersOf(type).flatMap(({ name: member, description, arguments: args }) => [
+    { type: type.name, member, argument: null, description },
+    ...args.map((argument) => ({ type: type.name, member, argument: argument.name, description: argument.description })),
+  ]),
+]
 
 function kindOf(type: GraphQLNamedType): string {
   if (isObjectType(type)) return 'Object'

@@ -19,7 +19,7 @@ export function useExpiringTokens() {
   return { ...state, lists: data }
 }
 
-/** Returns the newest actions of people. */
+/** Returns the newest changes that people made. Sign-ins would hide them. */
 export function useRecentActions() {
   const { data, ...state } = useQuery(RecentActionsDocument)
   return { ...state, entries: computed(() => data.value?.auditEntries?.nodes) }

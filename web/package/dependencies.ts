@@ -9,6 +9,7 @@ import {
 import { useQuery } from '../graphql.ts'
 import { usePackageParams } from './package.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
+import { useQueryParam } from '../shared/query-param.ts'
 import { useSession } from '../sign-in/session.ts'
 
 /** Returns the direct and the dev dependencies of the displayed version. */
@@ -55,13 +56,18 @@ export function useMirroredHost() {
 export const pubDevUrl = (dependency: DependencyOriginFragment) =>
   sourceOf(dependency) === 'pub.dev' ? `https://pub.dev/packages/${dependency.name}` : undefined
 
-/** Returns a page of the packages that depend on the package in the URL. */
+/**
+ * Returns a page of the packages that depend on the package in the URL, filtered by the URL parameter `q`, and how many need it directly or through
+ * other packages.
+ */
 export function useDependents() {
   const route = useRoute()
-  return useCursorList({
+  const q = useQueryParam<string>('q', '', { resets: ['after'], replace: true })
+  const { list, data } = useCursorList({
     document: DependentsDocument,
-    variables: (after) => ({ name: String(route.params.name), after }),
-    connection: (data) =>
-      withRows(data.package?.dependents, (nodes) => nodes.flatMap(({ package: pkg, ...rest }) => (pkg ? [{ ...rest, ...pkg }] : []))),
+    variables: (after) => ({ name: String(route.params.name), query: q.value || null, after }),
+    connection: (found) =>
+      withRows(found.package?.dependents, (nodes) => nodes.flatMap(({ package: pkg, ...rest }) => (pkg ? [{ ...rest, ...pkg }] : []))),
   })
+  return { list, q, all: computed(() => data.value?.package?.allDependents) }
 }

@@ -28,7 +28,8 @@ export function useDependencyTree() {
   const tree = computed(() => closure.value && branches(closure.value.nodes))
   const problems = computed(() => (closure.value ? problemsOf(closure.value.nodes) : []))
   const isTruncated = computed(() => closure.value?.isTruncated ?? false)
-  return { ...state, tree, problems, isTruncated, count: computed(() => (closure.value?.nodes.length ?? 1) - 1) }
+  const isUnresolvable = computed(() => closure.value?.isUnresolvable ?? false)
+  return { ...state, tree, problems, isTruncated, isUnresolvable, count: computed(() => (closure.value?.nodes.length ?? 1) - 1) }
 }
 
 /** Builds the tree. The dependencies of a package are listed only where it is nearest to the root, which bounds the size and ends cycles. */
@@ -69,7 +70,7 @@ function nearestParents(nodes: readonly Node[]): Map<string, string> {
   return parents
 }
 
-/** Describes packages without a usable version: which packages need which versions of them. */
+/** Lists the packages for which the highest versions leave no usable version, and which versions of them are needed. */
 function problemsOf(nodes: readonly Node[]) {
   const needs = nodes.flatMap(({ package: pkg, dependencies }) =>
     dependencies
@@ -78,12 +79,11 @@ function problemsOf(nodes: readonly Node[]) {
   )
   return nodes
     .filter(({ problem }) => problem !== null)
-    .map(({ package: { name }, problem }) => ({
+    .map(({ package: { name } }) => ({
       name,
-      title: problem === 'CONFLICT' ? `No version of ${name} fits all packages` : `No version of ${name} fits`,
-      text: `${needs
+      text: needs
         .filter((need) => need.name === name)
         .map(({ text }) => text)
-        .join(', ')}.`,
+        .join(', '),
     }))
 }

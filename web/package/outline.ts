@@ -1,4 +1,5 @@
-export type OutlineEntry = { id: string; text: string; level: number }
+/** `hash` is the fragment of its address; that of others is the id. */
+export type OutlineEntry = { id: string; text: string; level: number; hash?: string }
 
 /** Documents with fewer sections have no outline. */
 const minEntries = 3

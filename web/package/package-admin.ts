@@ -30,14 +30,21 @@ export const activityKinds = [
   ...kindsOf('package').map((name) => ({ value: `package.${name}`, label: eventName(name) })),
 ]
 
-/** Returns a page of the activity of the package in the URL, filtered by the URL parameter `kind`. */
+/** Returns a page of the activity of the package in the URL, filtered by the URL parameters `kind` and `server`. */
 export function usePackageActivity() {
   const route = useRoute()
   const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })
+  const server = useQueryParam<string>('server', '', { resets: ['after'], replace: true })
+  const withServer = computed({ get: () => server.value !== '', set: (isShown) => (server.value = isShown ? '1' : '') })
   const { list } = useCursorList({
     document: PackageActivityDocument,
-    variables: (after) => ({ name: String(route.params.name), kind: kind.value === 'any' ? null : kind.value, after }),
+    variables: (after) => ({
+      name: String(route.params.name),
+      kind: kind.value === 'any' ? null : kind.value,
+      peopleOnly: !withServer.value,
+      after,
+    }),
     connection: (data) => data.package?.activity,
   })
-  return { list, kind }
+  return { list, kind, withServer }
 }

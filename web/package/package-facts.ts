@@ -20,7 +20,7 @@ export function usePackageFacts(shown: () => { name: string; version: VersionDet
   })
   const license = computed(() => {
     const { licenseId, license: file } = version.value
-    return licenseId && licenseId !== 'unknown' ? valueTitle('license', licenseId.toLowerCase()) : file?.path
+    return licenseId && (licenseId !== 'unknown' || file) ? valueTitle('license', licenseId.toLowerCase()) : file?.path
   })
   const environment = computed(() => version.value.environment.map(({ sdk, constraint }) => ({ sdk: sdkNames[sdk] ?? sdk, constraint })))
   const dependencies = computed(() =>

@@ -24,8 +24,18 @@ export const packageTabs = (prefix: string): Page[] => [
     module: 'package/changelog-page.vue',
     queries: [{ name: 'VersionDocument', variables: { ...shownVersion(), changelog: true } }],
   },
-  { path: 'example', name: `${prefix}-example`, module: 'package/example-page.vue' },
-  { path: 'license', name: `${prefix}-license`, module: 'package/license-page.vue' },
+  {
+    path: 'example',
+    name: `${prefix}-example`,
+    module: 'package/example-page.vue',
+    queries: [{ name: 'VersionDocument', variables: { ...shownVersion(), example: true } }],
+  },
+  {
+    path: 'license',
+    name: `${prefix}-license`,
+    module: 'package/license-page.vue',
+    queries: [{ name: 'VersionDocument', variables: { ...shownVersion(), license: true } }],
+  },
   {
     path: 'dependencies',
     name: `${prefix}-dependencies`,
@@ -39,5 +49,11 @@ export const packageTabs = (prefix: string): Page[] => [
     queries: [{ name: 'Installation', variables: shownVersion() }],
   },
   { path: 'score', name: `${prefix}-score`, module: 'score/score-page.vue' },
+  {
+    path: 'api/:path(.*)*',
+    name: `${prefix}-api`,
+    module: 'api/api-page.vue',
+    queries: [{ name: 'ApiPage', variables: { ...shownVersion(), path: { param: 'path', otherwise: '' } } }],
+  },
   { path: 'files/:path(.*)*', name: `${prefix}-files`, module: 'files/files-page.vue' },
 ]

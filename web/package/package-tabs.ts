@@ -35,9 +35,9 @@ export function usePackageTabs(shown: () => Shown) {
     tab(label, page, { has: has && (page === 'readme' || shown().version !== undefined), isOfVersion: true, ...rest })
   const ofPackage = (label: string, page: string, options: Options = {}) => tab(label, page, options)
 
-  /** The pages of single files are below the tab's own. */
-  const files = () =>
-    ofVersion('Files', 'files', { params: { path: [] } }).map((one) => (one.to ? { ...one, above: router.resolve(one.to).path } : one))
+  /** A tab whose path continues: the pages of single files, for example, are below the tab's own. */
+  const withPages = (label: string, page: string, has = true) =>
+    ofVersion(label, page, { has, params: { path: [] } }).map((one) => (one.to ? { ...one, above: router.resolve(one.to).path } : one))
 
   const tabs = computed(() => {
     const { pkg, version } = shown()
@@ -48,20 +48,19 @@ export function usePackageTabs(shown: () => Shown) {
         ...(pkg && { count: count(pkg.versions.totalCount) }),
       }),
       ...ofVersion('Install', 'install'),
+      ...withPages('API', 'api', isDocumented(version)),
       ...ofVersion('Score', 'score'),
       ...ofVersion('Dependencies', 'dependencies'),
-      ...files(),
+      ...withPages('Files', 'files'),
     ]
   })
   const more = computed(() => {
     const { pkg, version } = shown()
-    const documentation = version?.apiDocumentation.url
     const advisories = pkg?.advisories.length ?? 0
     const isManager = pkg?.viewerCanAdminister === true
     return [
       ...ofVersion('Example', 'example', { has: version?.example != null }),
       ...ofVersion('License', 'license', { has: version?.license != null }),
-      ...(documentation ? [{ label: 'API documentation', href: documentation }] : []),
       ...ofPackage('Dependents', 'dependents', { has: viewer.value !== undefined }),
       ...ofPackage('Downloads', 'downloads', { has: viewer.value !== undefined }),
       ...ofPackage('Compare versions', 'compare', { has: (pkg?.versions.totalCount ?? 0) > 1 }),
@@ -72,6 +71,10 @@ export function usePackageTabs(shown: () => Shown) {
   })
   return { tabs, more }
 }
+
+/** Whether a version has documentation, or will have it. */
+const isDocumented = (version?: VersionDetailsFragment) =>
+  version !== undefined && (version.apiDocumentation.url != null || ['PENDING', 'RUNNING'].includes(version.apiDocumentation.state))
 
 interface Options extends Omit<LinkTab, 'label' | 'to'> {
   /** Whether the page exists for this package and user. */

@@ -9,8 +9,11 @@ export function useRetraction(name: () => string) {
     change,
     question: (version) => questionOf(`${name()} ${version.version}`, version),
     async carryOut({ version, isRetracted }) {
-      const done = await change.run({ input: { package: name(), version, isRetracted: !isRetracted } })
-      return done && `${isRetracted ? 'Restored' : 'Retracted'} ${name()} ${version}.`
+      const of = name()
+      const send = (retracted: boolean) => change.run({ input: { package: of, version, isRetracted: retracted } })
+      if (!(await send(!isRetracted))) return undefined
+      // A version that was restored can be retracted again only within a period.
+      return isRetracted ? `Restored ${of} ${version}.` : { text: `Retracted ${of} ${version}.`, undo: () => send(false) }
     },
   })
 }

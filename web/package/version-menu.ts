@@ -67,8 +67,11 @@ export function useVersionLinks() {
     const isMissing = documents.some((kind) => kind === page && !version[kind])
     const tab = isMissing || !router.hasRoute(`version-${page}`) ? 'readme' : page
     const { name, path } = route.params
-    const params = { name, ...(tab === 'files' && path && { path }) }
-    return isLatest ? { name: `package-${tab}`, params } : { name: `version-${tab}`, params: { ...params, version: version.version } }
+    const params = { name, ...((tab === 'files' || tab === 'api') && path && { path }) }
+    const hash = tab === 'api' ? route.hash : ''
+    return isLatest
+      ? { name: `package-${tab}`, params, hash }
+      : { name: `version-${tab}`, params: { ...params, version: version.version }, hash }
   }
 }
 

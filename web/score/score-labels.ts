@@ -24,10 +24,17 @@ export function outcomeOf(granted: number, maximum: number): ScoreSectionStatus 
   return granted >= maximum ? 'PASSED' : granted > 0 ? 'PARTIAL' : 'FAILED'
 }
 
-/** Returns the color for a percentage of points. The thresholds are the same as on badges. */
+/** Whether a check is passed. It grants all points or none. */
+export const isPassed = ({ grantedPoints, maxPoints }: { grantedPoints: number; maxPoints: number }) => grantedPoints === maxPoints
+
+/** Returns the color for a percentage of checks or points. The thresholds are the same as on badges. */
 export const scoreColor = (percent: number) => (percent >= 80 ? 'text-success' : percent >= 50 ? 'text-warning' : 'text-error')
 
-/** Formats points: "120 of 140 points". Returns undefined before the first analysis. */
+/** Formats passed checks: "8 of 10 checks". Returns undefined before the first analysis. */
+export const checksText = ({ passedChecks, totalChecks }: Pick<ScorePointsFragment, 'passedChecks' | 'totalChecks'>) =>
+  passedChecks == null ? undefined : `${passedChecks} of ${totalChecks} checks`
+
+/** Formats points of pana: "120 of 160 points". Returns undefined before the first analysis. */
 export const pointsText = ({ grantedPoints, maxPoints }: Pick<ScorePointsFragment, 'grantedPoints' | 'maxPoints'>) =>
   grantedPoints == null || maxPoints == null ? undefined : `${count(grantedPoints)} of ${count(maxPoints)} points`
 

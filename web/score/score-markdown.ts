@@ -1,5 +1,5 @@
 import type { ScoreOfVersionFragment } from '../generated/graphql.ts'
-import { engineText, outcomeOf, pointsText } from './score-labels.ts'
+import { checksText, engineText, isPassed, outcomeOf, pointsText } from './score-labels.ts'
 
 type Report = NonNullable<ScoreOfVersionFragment['score']['report']>
 
@@ -8,10 +8,11 @@ export function reportAsMarkdown(name: string, { version, score }: ScoreOfVersio
   const { report } = score
   if (!report) return undefined
   const blocks = [
-    `# ${name} ${version}: ${pointsText(score) ?? 'nothing measured'}`,
+    `# ${name} ${version}: ${checksText(score) ?? pointsText(score) ?? 'nothing measured'}`,
     `Analyzed by ${engineText(score)}${score.finishedAt ? ` at ${score.finishedAt}` : ''}.`,
     ...report.notes,
-    ...report.sections.map(sectionText),
+    ...(report.checks.length > 0 ? [checksList(report.checks)] : []),
+    ...(score.engine === 'built-in' && report.checks.length > 0 ? [] : report.sections.map(sectionText)),
     report.notMeasured.length > 0 &&
       ['## Not measured', report.notMeasured.map(({ title, reason }) => `- **${title}**: ${indented(reason)}`).join('\n')].join('\n\n'),
   ]
@@ -20,14 +21,19 @@ export function reportAsMarkdown(name: string, { version, score }: ScoreOfVersio
 
 const marks = { PASSED: '✅', PARTIAL: '🟡', FAILED: '❌', NOT_MEASURED: '➖' }
 
+function checksList(checks: Report['checks']): string {
+  const items = checks.map((check) => criterionText(check, `${isPassed(check) ? '✅' : '❌'} **${check.title}**`))
+  return ['## Checks', ...items].join('\n\n')
+}
+
+function criterionText({ reason, remedy }: Report['checks'][number], title: string): string {
+  return [`- ${title}`, `  ${indented(reason)}`, ...(remedy ? [`  **How to improve:** ${indented(remedy)}`] : [])].join('\n\n')
+}
+
 function sectionText({ title, grantedPoints, maxPoints, criteria }: Report['sections'][number]): string {
   const items = criteria.map((criterion) => {
     const mark = marks[outcomeOf(criterion.grantedPoints, criterion.maxPoints)]
-    const lines = [
-      `- ${mark} **${criterion.title}** (${criterion.grantedPoints}/${criterion.maxPoints})`,
-      `  ${indented(criterion.reason)}`,
-    ]
-    return [...lines, ...(criterion.remedy ? [`  **How to improve:** ${indented(criterion.remedy)}`] : [])].join('\n\n')
+    return criterionText(criterion, `${mark} **${criterion.title}** (${criterion.grantedPoints}/${criterion.maxPoints})`)
   })
   return [`## ${title}: ${grantedPoints}/${maxPoints}`, ...items].join('\n\n')
 }

@@ -5,8 +5,8 @@ import { client } from '../graphql.ts'
 
 export type Completion = NonNullable<CompleteSearchQuery['completeSearch']>[number]
 
-/** Returns completions for the typed query. Failures yield no completions; the search itself reports them. */
-export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) {
+/** Returns completions for the typed query; with `immediate`, also for what is typed already. Failures yield no completions; the search itself reports them. */
+export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>, immediate = false) {
   const completions = shallowRef<Completion[]>([])
   watchDebounced(
     typed,
@@ -20,7 +20,7 @@ export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) 
       // Discard the response if the query has changed in the meantime.
       if (typed.value === query) completions.value = data?.completeSearch ?? []
     },
-    { debounce: 120 },
+    { debounce: 120, immediate },
   )
   return completions
 }

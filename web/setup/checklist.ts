@@ -30,6 +30,7 @@ const stepTexts: Record<SetupStep, StepText> = {
     to: '/settings/security',
   },
   SIGN_IN: { title: 'Add company sign-in', text: 'People sign in with the accounts of your company.', to: '/admin/sign-in' },
+  MIRROR: { title: 'Mirror pub.dev', text: 'Set UPSTREAM_URL=https://pub.dev. All packages then come from this server.', to: '/mirror' },
   TRUSTED_PUBLISHING: { title: 'Publish from CI', text: 'Jobs publish without a stored token.', to: '/admin/token-issuers' },
 }
 

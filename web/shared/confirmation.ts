@@ -1,6 +1,6 @@
 import { computed, ref, type Ref, shallowRef } from 'vue'
 import type { Failure } from '../graphql.ts'
-import { notify } from './notify.ts'
+import { type Notice, notify } from './notify.ts'
 import { focusHeading } from './page-title.ts'
 
 /** Texts of a confirmation dialog. */
@@ -38,8 +38,8 @@ interface ConfirmationOptions<Subject> {
   question: (subject: Subject) => Question
   /** The mutation whose progress and failure the dialog shows. */
   change: Change | ((subject: Subject) => Change)
-  /** Runs the mutation. Returns a message to announce to screen readers, or undefined if the mutation failed. */
-  carryOut: (subject: Subject) => Promise<string | undefined>
+  /** Runs the mutation. Returns a message about the change, with the way to undo it if there is one, or undefined if the mutation failed. */
+  carryOut: (subject: Subject) => Promise<string | Notice | undefined>
   afterwards?: (subject: Subject) => unknown
   /** Whether the mutation removes the row of the button that opened the dialog. The focus then moves to the page's heading. */
   removesRow?: boolean
@@ -69,7 +69,8 @@ export function useConfirmation<Subject = void>({ question, change, carryOut, af
     isDone.value = true
     isOpen.value = false
     await afterwards?.(subject)
-    if (message) notify(message)
+    if (typeof message === 'object') notify(message.text, message.undo)
+    else if (message) notify(message)
   }
   const confirmation: Confirmation = {
     get isOpen() {

@@ -30,12 +30,17 @@ interface CursorListOptions<Result, Variables, Row> {
   connection: (data: Result) => MaybeConnection<Row>
   /** URL parameter that holds the cursor, `after` by default. */
   param?: string
+  /** Whether the list is queried, true by default. */
+  isWanted?: () => boolean
 }
 
 /** Queries a list with cursor pagination. The cursor is stored in the URL. `data` is the complete query result. */
 export function useCursorList<Result, Variables extends AnyVariables, Row>(options: CursorListOptions<Result, Variables, Row>) {
   const after = useQueryParam<string>(options.param ?? 'after', '')
-  const { data, loading, failure, retry } = useQuery(options.document, { variables: () => options.variables(after.value || null) })
+  const { data, loading, failure, retry } = useQuery(options.document, {
+    variables: () => options.variables(after.value || null),
+    isWanted: options.isWanted ?? true,
+  })
   // The data is null if the server rejects the query.
   const connection = computed(() => (data.value == null ? undefined : options.connection(data.value)))
   const list: CursorList<Row> = {

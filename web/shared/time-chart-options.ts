@@ -1,5 +1,5 @@
 import uPlot from 'uplot'
-import { type ChartShape, type ColoredSeries, sortForDrawing, stackedValues } from './time-chart.ts'
+import { type ChartShape, type ColoredSeries, sortForDrawing, stackedValues, timeLabels, timeTicks } from './time-chart.ts'
 
 interface Drawing {
   shape: ChartShape
@@ -37,9 +37,8 @@ export function plotOptions({ shape, series, width, height, colorOf }: Drawing):
       {
         ...axis,
         grid: { show: false },
-        space: 70,
-        incrs: dayIncrements,
-        values: (_plot, splits, _axis, _space, step) => timeLabels(splits, step),
+        splits: (_plot, _axis, min, max) => timeTicks(min, max, Math.floor((width - 60) / tickSpace)),
+        values: (_plot, splits) => timeLabels(splits),
       },
       {
         ...axis,
@@ -72,22 +71,11 @@ function xRange({ kind, period }: ChartShape, min: number, max: number): [number
   return kind === 'bars' || min === max ? [min - half, max + half] : [min, max]
 }
 
-const dayIncrements = [1, 2, 7, 14, 28, 30, 61, 91, 182, 365, 730].map((days) => days * daySeconds)
-
 /** 1, 2, 5, 10, 20, 50 and so on. */
 const wholeIncrements = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
 
-const month = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' })
-const monthAndDay = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
-
-/** Labels the x axis with days or months; the first label, and the first one of each year, also name the year. */
-function timeLabels(splits: readonly number[], step: number): string[] {
-  const years = splits.map((seconds) => new Date(seconds * 1000).getUTCFullYear())
-  return splits.map((seconds, index) => {
-    const label = (step >= 28 * daySeconds ? month : monthAndDay).format(new Date(seconds * 1000))
-    return years[index] === years[index - 1] ? label : `${label}\n${years[index]}`
-  })
-}
+/** Pixels that a label of the x axis needs. */
+const tickSpace = 48
 
 /** Makes the y axis as wide as its longest label. */
 function yAxisSize(plot: uPlot, values: string[] | null): number {

@@ -100,3 +100,39 @@ export function chartCsv(times: readonly Date[], series: readonly ChartSeries[],
 }
 
 const quoted = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
+
+const daySeconds = 86_400
+/** Longer periods have labels at the starts of months. */
+const maxDaysOfDayLabels = 62
+
+/** Returns at most `most` times in seconds to label on the axis: starts of months, or days of a short period. */
+export function timeTicks(min: number, max: number, most: number): number[] {
+  const limit = Math.max(2, most)
+  const days = (max - min) / daySeconds
+  if (days <= maxDaysOfDayLabels) {
+    const step = [1, 2, 7, 14, 28].find((one) => days / one < limit) ?? maxDaysOfDayLabels
+    const first = Math.ceil(min / daySeconds)
+    return Array.from({ length: Math.floor((max / daySeconds - first) / step) + 1 }, (_, index) => (first + index * step) * daySeconds)
+  }
+  const start = new Date(min * 1000)
+  const from = start.getUTCFullYear() * 12 + start.getUTCMonth()
+  const months = Array.from({ length: Math.ceil(days / 28) + 1 }, (_, index) => from + index)
+  const step = [1, 2, 3, 6, 12, 24, 60].find((one) => months.length / one <= limit) ?? 120
+  return months
+    .filter((month) => month % step === 0)
+    .map((month) => Date.UTC(Math.floor(month / 12), month % 12) / 1000)
+    .filter((seconds) => seconds >= min && seconds <= max)
+}
+
+const monthName = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' })
+const monthAndDay = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' })
+
+/** Labels times of an axis with months or days. The first label, and the first one of each year, also name the year. */
+export function timeLabels(seconds: readonly number[]): string[] {
+  const times = seconds.map((one) => new Date(one * 1000))
+  const name = times.every((time) => time.getUTCDate() === 1) ? monthName : monthAndDay
+  return times.map((time, index) => {
+    const year = time.getUTCFullYear()
+    return year === times[index - 1]?.getUTCFullYear() ? name.format(time) : `${name.format(time)}\n${year}`
+  })
+}

@@ -1,5 +1,4 @@
 import { computed } from 'vue'
-import { useSession } from '../sign-in/session.ts'
 import { useAdministrator } from '../users/users.ts'
 
 interface AdminPage {
@@ -11,8 +10,6 @@ interface AdminPage {
   /** Path prefix of further pages that belong to this entry. */
   above?: string
   ownerOnly?: boolean
-  /** Shown only if this server mirrors another one. */
-  mirrorOnly?: boolean
 }
 
 interface AdminGroup {
@@ -20,7 +17,7 @@ interface AdminGroup {
   pages: AdminPage[]
 }
 
-// Used by the navigation of the administration and the cards on its overview.
+// Used by the navigation of the administration and the command palette.
 const groups: AdminGroup[] = [
   {
     title: 'Accounts',
@@ -91,7 +88,6 @@ const groups: AdminGroup[] = [
         to: { name: 'mirror' },
         icon: 'i-lucide-database-zap',
         text: 'Packages of another server: cache, policies and decisions.',
-        mirrorOnly: true,
       },
     ],
   },
@@ -140,8 +136,6 @@ const groups: AdminGroup[] = [
 /** Returns the administration pages that the viewer may open, in groups, without the overview. */
 export function useAdminPages() {
   const { isOwner } = useAdministrator()
-  const { server } = useSession()
-  const isShown = ({ ownerOnly, mirrorOnly }: AdminPage) =>
-    (isOwner.value || !ownerOnly) && (server.value?.mirrorHost != null || !mirrorOnly)
+  const isShown = ({ ownerOnly }: AdminPage) => isOwner.value || !ownerOnly
   return computed(() => groups.map(({ title, pages }) => ({ title, pages: pages.filter(isShown) })))
 }

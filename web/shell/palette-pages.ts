@@ -7,11 +7,13 @@ import { useAdminPages } from './admin-pages.ts'
 const open: CommandPaletteItem[] = [
   { label: 'Home', icon: 'i-lucide-layout-dashboard', to: '/' },
   { label: 'Packages', icon: 'i-lucide-package', to: '/packages' },
+  { label: 'Can I upgrade?', icon: 'i-lucide-circle-arrow-up', to: '/upgrade' },
 ]
 const mirror: CommandPaletteItem[] = [{ label: 'Mirror', icon: 'i-lucide-database-zap', to: '/mirror' }]
 const help: CommandPaletteItem[] = [
   { label: 'Help', icon: 'i-lucide-circle-help', to: '/help' },
   { label: 'GraphQL explorer', icon: 'i-lucide-braces', to: '/graphql' },
+  { label: 'REST API', icon: 'i-lucide-webhook', to: '/api/docs' },
 ]
 const own: CommandPaletteItem[] = [
   { label: 'Publishers', icon: 'i-lucide-users-round', to: '/publishers' },
@@ -34,10 +36,12 @@ export function usePalettePages() {
   return computed<CommandPaletteItem[]>(() => {
     const groups = isAdministrator.value ? adminPages.value : []
     const administration = groups.flatMap(({ pages }) =>
-      pages.filter(({ to }) => to.name !== 'mirror').map(({ label, icon, to }) => ({ label, icon, to, suffix: 'Administration' })),
+      pages
+        .filter(({ to }) => to.name !== 'mirror')
+        .map(({ label, icon, to, text }) => ({ label, icon, to, description: text, suffix: 'Administration' })),
     )
     const overview = { label: 'Administration', icon: 'i-lucide-gauge', to: '/admin' }
-    const mirrored = server.value?.mirrorHost == null ? [] : mirror
+    const mirrored = server.value?.mirrorHost != null || isAdministrator.value ? mirror : []
     return [...open, ...mirrored, ...(viewer.value ? own : []), ...help, ...(isAdministrator.value ? [overview] : []), ...administration]
   })
 }

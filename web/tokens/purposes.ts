@@ -63,6 +63,14 @@ const choices: Choice[] = [
   },
 ]
 
+/** What a link to the form for a token presets: what the token is for, and the package that the user came from. */
+export interface WantedToken {
+  purpose?: Purpose | undefined
+  package?: string | undefined
+}
+
+export const isPurpose = (text: unknown): text is Purpose => choices.some(({ value }) => value === text)
+
 /** Returns the purposes of the tokens of an account with this role. */
 export function purposesOf(role: Role): Choice[] {
   if (role === 'VIEWER') return choices.filter(({ value }) => value === 'machine' || value === 'read').map(onlyReading)
@@ -94,6 +102,14 @@ export interface TokenDraft {
   addresses: string
   /** 0 for a token that never expires. */
   days: number
+}
+
+/** Returns the preset of a link. The purpose is used only if the role has it. */
+export function presetOfLink({ purpose, package: name }: WantedToken, usual: Purpose, role: Role, maxDays?: number | null) {
+  const preset = presetOf(purposesOf(role).find(({ value }) => value === purpose)?.value ?? usual, role, maxDays)
+  if (name === undefined || !isLimited(preset.purpose) || preset.purpose === 'machine') return preset
+  // A job that gets a package also gets its dependencies, so only publishing is limited to the package.
+  return { ...preset, name: `${preset.name}: ${name}`.slice(0, 100), packages: preset.purpose === 'publish' ? name : '' }
 }
 
 /** Returns the preset of a purpose. `maxDays` is the maximum lifetime on this server. A name that the user has typed stays. */

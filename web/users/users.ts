@@ -1,4 +1,5 @@
-import { computed, type MaybeRefOrGetter, toValue } from 'vue'
+import { computed, type MaybeRefOrGetter, type Ref, toValue } from 'vue'
+import { useSelection } from '../bulk/selection.ts'
 import {
   type AssignableRole,
   type CreateUserMutation,
@@ -69,26 +70,39 @@ export function useAdministrator() {
   }
 }
 
-/** Returns a page of the users, filtered and sorted by the URL parameters `q`, `role`, `state` and `order`. */
-export function useUsers() {
+/** Returns a page of the users, filtered and sorted by the URL parameters `q`, `role`, `state` and `order`. The list is not read while `isPaused`. */
+export function useUsers(isPaused: Ref<boolean>) {
   const resets = ['after']
   const text = useQueryParam<string>('q', '', { resets, replace: true })
   const role = useQueryParam<Role | 'any'>('role', 'any', { allowed: ['any', 'VIEWER', 'MEMBER', 'ADMIN', 'OWNER'], resets })
   const state = useQueryParam<UserStatus | 'any'>('state', 'any', { allowed: ['any', 'ACTIVE', 'INVITED', 'INACTIVE'], resets })
   const order = useQueryParam('order', 'newest', { allowed: ['newest', 'email'], resets })
+  const filter = computed(() => ({
+    query: text.value || null,
+    role: role.value === 'any' ? null : role.value,
+    status: state.value === 'any' ? null : state.value,
+    orderBy: order.value === 'email' ? ('EMAIL' as const) : ('CREATED' as const),
+  }))
   const { list } = useCursorList({
     document: UsersDocument,
-    variables: (after) => ({
-      after,
-      query: text.value || null,
-      role: role.value === 'any' ? null : role.value,
-      status: state.value === 'any' ? null : state.value,
-      orderBy: order.value === 'email' ? ('EMAIL' as const) : ('CREATED' as const),
-    }),
+    variables: (after) => ({ ...filter.value, after }),
     connection: (data) => data.users,
+    isWanted: () => !isPaused.value,
+  })
+  const selection = useSelection({
+    list,
+    document: UsersDocument,
+    filter: () => ({ ...filter.value, first: 100 }),
+    page: (data) => data.users,
+    isSelectable: ({ viewerCanChangeAccess }) => viewerCanChangeAccess,
+  })
+  /** The filter as query parameters of the REST API, for the file. */
+  const parameters = computed(() => {
+    const { query, ...rest } = filter.value
+    return { q: query, ...rest }
   })
   const isFiltered = computed(() => text.value !== '' || role.value !== 'any' || state.value !== 'any')
-  return { list, text, role, state, order, isFiltered }
+  return { list, text, role, state, order, selection, parameters, isFiltered }
 }
 
 /** Returns the administrators to whom the ownership can be transferred. */

@@ -11,6 +11,8 @@ import { AuditEntry, operator } from './entity.ts'
 type AuditFilter = {
   /** An event kind such as `user.login`, or a prefix such as `user.`. */
   kind?: string | null | undefined
+  /** Kinds or prefixes of entries to leave out. */
+  excludeKinds?: readonly string[] | null | undefined
   /** The acting user: an e-mail address or an id. */
   actor?: string | null | undefined
   /** The affected user: an e-mail address or an id. */
@@ -70,9 +72,10 @@ function load(em: EntityManager, where: Condition, { limit, after, direction }: 
 }
 
 async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {
-  const { kind, actor, user, package: name, publisher, peopleOnly, from, to, olderThan, newerThan } = filter
+  const { kind, excludeKinds, actor, user, package: name, publisher, peopleOnly, from, to, olderThan, newerThan } = filter
   const all: Condition[] = []
   if (kind) all.push({ kind: ofKind(kind) })
+  for (const one of excludeKinds ?? []) all.push({ $not: { kind: ofKind(one) } })
   if (actor) all.push({ actorId: await personId(em, actor) })
   if (user) all.push({ userId: await personId(em, user) })
   if (name) all.push({ package: name })

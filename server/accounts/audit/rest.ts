@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { csv, exportedAs, ndjson } from '../../platform/rest/export.ts'
 import { type Data, route } from '../../platform/rest/route.ts'
-import { type Reference, referencedUser } from '../users/refs.ts'
-import { exportedAs, csv, ndjson } from './export.ts'
+import { auditLog } from './export-rest.ts'
 import { agent, agentSchema, nextBefore } from './refs.ts'
 
 const person = '{ userId: uuid displayName email }'
@@ -41,14 +41,10 @@ export const auditRoutes = [
         'The audit log, newest first, 50 entries per page. With `Accept: text/csv` or `application/x-ndjson`, all entries as a file.',
       names: { before: 'olderThan', actor: 'actedBy', user: 'affectedUser' },
       answer: { from: ({ auditEntries }) => answer(auditEntries as Connection), schema: auditPage },
-      alternatives: [exportedAs(csv, filterOf), exportedAs(ndjson, filterOf)],
+      alternatives: [exportedAs(csv, auditLog), exportedAs(ndjson, auditLog)],
     },
   ),
 ]
-
-function filterOf({ actor, user, before, ...filter }: Data): Data {
-  return { ...filter, actor: referencedUser(actor as Reference), user: referencedUser(user as Reference), olderThan: before }
-}
 
 function answer({ nodes, pageInfo }: Connection) {
   const entries = nodes.map(({ actorId, actor, userId, user, clientIp, ...entry }) => ({

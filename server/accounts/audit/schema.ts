@@ -72,6 +72,10 @@ builder.queryField('auditEntries', (t) =>
       description: 'The audit log of this server. For administrators.',
       args: {
         kind: t.arg.string({ description: 'A kind such as `user.login`, or a prefix such as `user.`.' }),
+        excludeKinds: t.arg.stringList({
+          description: 'Up to 20 kinds or prefixes to leave out.',
+          validate: z.array(z.string().max(60, 'must have at most 60 characters')).max(20, 'must have at most 20 kinds'),
+        }),
         actedBy: t.arg({ type: UserReference, description: 'The acting user.' }),
         affectedUser: t.arg({ type: UserReference, description: 'The affected account.' }),
         actor: t.arg.string({

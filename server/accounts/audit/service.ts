@@ -25,7 +25,7 @@ export type AuditKind =
   | `publisher.${'created' | 'verified' | 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'}`
   | `trusted_publisher.${'added' | 'changed' | 'removed'}`
   | `token_issuer.${'added' | 'changed' | 'removed'}`
-  | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'mirror_policies_updated' | 'sdk_installed' | 'sdk_removed' | 'job_cancelled' | 'audit_entries_deleted'}`
+  | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'mirror_policies_updated' | 'mirror_exemption_added' | 'mirror_exemption_removed' | 'sdk_installed' | 'sdk_removed' | 'job_cancelled' | 'audit_entries_deleted'}`
 
 export type AuditEvent = {
   kind: AuditKind

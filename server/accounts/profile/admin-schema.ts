@@ -2,15 +2,16 @@ import { builder } from '../../platform/graphql/builder.ts'
 import { formerly, replacedBy } from '../../platform/graphql/former-schema.ts'
 import { connectionOf, payload, wordEnum } from '../../platform/graphql/payload.ts'
 import { connectionOrders } from '../../platform/graphql/types.ts'
+import { type Exported, pagesOf } from '../../platform/rest/export.ts'
 import { relyingParty } from '../factors/challenges.ts'
 import { createUser, resetPassword, updateUser, transferOwnership } from './administer.ts'
 import { displayName, email, inviteHours, emailKey } from '../users/input.ts'
-import { AssignableRoleEnum, UserKindEnum, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
+import { accountStatus, AssignableRoleEnum, UserKindEnum, UserRef, RoleEnum, UserStatus, UserReference } from '../users/refs.ts'
 import { loadUser } from '../users/service.ts'
 import { notNegative, partOfText } from '../../platform/graphql/connections.ts'
 import { idOf } from '../../platform/db/base.ts'
 import { User } from '../users/entity.ts'
-import { listUsers, type UserOrder } from './list.ts'
+import { listUsers, type UserFilter, type UserOrder } from './list.ts'
 
 const UserCreationMode = builder.enumType('UserCreationMode', {
   description: 'How a new user gets access.',
@@ -112,11 +113,7 @@ builder.queryField('users', (t) =>
       type: UserRef,
       description: 'The users of this server, for administrators.',
       args: {
-        email: t.arg.string({
-          description: 'Part of the e-mail address, case-insensitive.',
-          deprecationReason: replacedBy('query and searchIn'),
-          ...partOfText,
-        }),
+        email: t.arg.string({ description: 'Part of the e-mail address, case-insensitive.', ...partOfText }),
         query: t.arg.string({ description: 'Part of the e-mail address or name, case-insensitive.', ...partOfText }),
         searchIn: t.arg({ type: UserSearchField, description: 'The only field that `query` searches. Default: both.' }),
         kinds: t.arg({ type: [UserKindEnum], defaultValue: ['person'], description: 'Kinds of accounts to list.' }),
@@ -159,3 +156,22 @@ builder.queryField('user', (t) =>
     },
   }),
 )
+
+/** The filtered users as a file. */
+export const userList: Exported<User> = {
+  name: 'people',
+  columns: {
+    userId: ({ id }) => id,
+    email: ({ email }) => email,
+    displayName: ({ displayName }) => displayName,
+    role: ({ role }) => role,
+    status: accountStatus,
+    createdAt: ({ createdAt }) => createdAt,
+    lastLoginAt: ({ lastLoginAt }) => lastLoginAt,
+  },
+  batches: ({ database }, { q, ...given }) => {
+    const filter = { ...given, query: q } as UserFilter & Parameters<typeof userOrders.sortOf>[0]
+    // A new entity manager for each batch, so that no users accumulate in memory.
+    return pagesOf((page) => listUsers(database.fork(), filter, userOrders.sortOf(filter), page))
+  },
+}

@@ -7,7 +7,7 @@ import { User } from '../users/entity.ts'
 import { email as address, emailKey } from '../users/input.ts'
 import { waitsForAcceptance } from '../invites/service.ts'
 
-type UserFilter = {
+export type UserFilter = {
   /** Kinds of accounts; people if omitted. */
   kinds?: readonly UserKind[] | null | undefined
   email?: string | null | undefined

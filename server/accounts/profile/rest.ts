@@ -4,8 +4,10 @@ import { idOf } from '../../platform/db/base.ts'
 import { acceptFiles } from '../../platform/http/bodies.ts'
 import { isFresh, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { readPicture } from '../../platform/pictures/upload.ts'
+import { csv, exportedAs } from '../../platform/rest/export.ts'
 import { binary, ok, route } from '../../platform/rest/route.ts'
 import { describeUser, ofViewer, userFields } from '../users/refs.ts'
+import { userList } from './admin-schema.ts'
 import { findAvatar, setAvatar } from './avatar.ts'
 
 const user = `user { ${userFields} }`
@@ -61,8 +63,17 @@ export const userRoutes = [
   }),
   route(
     'GET /api/admin/users',
-    `query ($email: String, $offset: Int) { users(first: 50, query: $email, searchIn: EMAIL, offset: $offset) { nodes { ${userFields} } totalCount } }`,
-    { summary: 'The users of this server, newest first.', names: { email: 'query' }, answer: { page: 'users', of: 'users' } },
+    `query ($email: String, $q: String, $role: Role, $status: UserStatus, $orderBy: UserOrder, $direction: OrderDirection, $offset: Int) {
+      users(first: 50, email: $email, query: $q, role: $role, status: $status, orderBy: $orderBy, direction: $direction, offset: $offset) {
+        nodes { ${userFields} } totalCount
+      }
+    }`,
+    {
+      summary: 'The users of this server, newest first, 50 per page. With `Accept: text/csv`, all of them as a file.',
+      names: { q: 'query' },
+      answer: { page: 'users', of: 'users' },
+      alternatives: [exportedAs(csv, userList)],
+    },
   ),
   route('GET /api/admin/users/:id', `query ($id: ID!) { user(by: { uuid: $id }) { ${userFields} } }`, {
     summary: 'A user.',

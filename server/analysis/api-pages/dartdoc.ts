@@ -5,11 +5,11 @@ import { Parser } from 'htmlparser2'
 import sanitizeHtml from 'sanitize-html'
 import { imageLater } from '../../registry/markdown/images.ts'
 import { imageAttributes } from '../../registry/markdown/sanitize.ts'
-import { frame, type Page } from './frame.ts'
+import { frame, relativeAddress } from './frame.ts'
 import { Html, html } from './html.ts'
+import type { Page } from './page.ts'
 import { maxPageBytes, maxPages, type Packed, packPages, PagesTooLarge } from './pack.ts'
-import { dartdocKinds, renderSymbolsPage } from './search-page.ts'
-import { relativeAddress } from './view.ts'
+import { dartdocKinds, renderSymbolsPage } from './symbols.ts'
 
 type About = { name: string; version: string }
 

@@ -1,9 +1,9 @@
 import { type Html, html } from './html.ts'
+import type { Page, Section } from './page.ts'
+import type { Target } from './references.ts'
 import type { About } from './site.ts'
-import { pathToRoot, type View } from './view.ts'
-import type { Declaration, Member } from '../dart/api.ts'
 
-/** The content of a documentation page, with its title, breadcrumbs and table of contents. */
+/** The content of a page of dartdoc, with its title, breadcrumbs and table of contents. */
 type Framed = {
   path: string
   title: string
@@ -12,12 +12,7 @@ type Framed = {
   main: Html
 }
 
-/** A section in the table of contents, with its entries. */
-export type Section = { id: string; label: string; entries: readonly { id: string; label: string }[] }
-
-export type Page = { path: string; content: string }
-
-/** Renders a complete page. Ids of the layout contain a hyphen, so they never equal a Dart name. */
+/** Renders a complete page around content of dartdoc. Ids of the layout contain a hyphen, so they never equal a Dart name. */
 export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path, title, crumbs, contents, main }: Framed): Page {
   const up = pathToRoot(path)
   const assets = `${up}../../-/`
@@ -83,44 +78,14 @@ function tableOf(contents: readonly Section[]): Html | null {
   </nav>`
 }
 
-/** An element with an anchor on a page. */
-type Entry = { described: Declaration | Member; anchor: string }
-
-/** A section of a page. Empty sections are omitted. */
-export type Group = { title: string; entries: readonly Entry[] }
-
-/** Renders the sections of a page and their entries in the table of contents. */
-export function renderGroups(groups: readonly Group[], view: View): { main: Html[]; contents: Section[] } {
-  const filled = groups.filter(({ entries }) => entries.length > 0)
-  return {
-    main: filled.map(
-      ({ title, entries }) =>
-        html`<section aria-labelledby="${sectionId(title)}">
-          <h2 id="${sectionId(title)}">${title}</h2>
-          ${entries.map((entry) => renderEntry(entry, view))}
-        </section> `,
-    ),
-    contents: filled.map(({ title, entries }) => ({
-      id: sectionId(title),
-      label: title,
-      entries: entries.map(({ described, anchor }) => ({ id: anchor, label: described.name })),
-    })),
-  }
+/** Returns a relative URL, so that pages work below any base URL. */
+export function relativeAddress(from: string, { path, anchor }: Target): string {
+  const fragment = anchor === null ? '' : `#${encodeURIComponent(anchor)}`
+  if (path === from) return fragment || (path.split('/').at(-1) ?? '')
+  const folder = from.slice(0, from.lastIndexOf('/') + 1)
+  const relative = folder && path.startsWith(folder) ? path.slice(folder.length) : `${pathToRoot(from)}${path}`
+  return `${relative}${fragment}`
 }
 
-/** Returns the id of a section. The id contains a hyphen, so it never equals the anchor of a Dart name. */
-export const sectionId = (title: string): string => `section-${title.toLowerCase().replace(/\W+/g, '-')}`
-
-function renderEntry({ described, anchor }: Entry, view: View): Html {
-  return html`<article class="entry" id="${anchor}">
-    <h3><a href="#${encodeURIComponent(anchor)}">${renderName(described)}</a></h3>
-    ${view.signature(described)}
-    ${view.deprecation(described)}${view.comment(described.doc, 3, described.signature)}${view.source(described)}
-  </article> `
-}
-
-/** Renders the name of an element, struck through if it is deprecated. */
-export const renderName = ({ name, deprecated }: Pick<Declaration, 'name' | 'deprecated'>): Html =>
-  deprecated === null ? html`${name || unnamed}` : html`<s>${name || unnamed}</s>`
-
-const unnamed = '(unnamed)'
+/** Returns the relative URL from a page to the folder of `index.html`. */
+const pathToRoot = (path: string): string => '../'.repeat(path.split('/').length - 1)

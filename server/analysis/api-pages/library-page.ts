@@ -1,4 +1,4 @@
-import { frame, type Group, sectionId, renderName, type Page, renderGroups } from './frame.ts'
+import { type Group, sectionId, renderName, type Page, pageFile, renderGroups } from './page.ts'
 import { compareNames, html, type Html } from './html.ts'
 import { hasPage, type LibraryPage, type Place } from './site.ts'
 import { type PageContext, type View, viewOf } from './view.ts'
@@ -11,18 +11,18 @@ export function renderLibraryPage(pageContext: PageContext, libraryPage: Library
   const lists = typeLists(own).map((list) => ({ ...list, id: sectionId(list.title) }))
   const { main, contents } = renderGroups(groupsOf(own), view)
   const exported = shown.flatMap(({ place, isOwn }) => (isOwn ? [] : [place]))
-  const about = pageContext.site.about
-  return frame(about, {
+  return pageFile({
     path: libraryPage.path,
-    title: `${library.name} library - ${about.name} ${about.version}`,
-    crumbs: [{ label: library.name, href: null }],
+    title: library.name,
+    kind: 'library',
+    libraryPage,
     contents: [
       ...lists.map(({ id, title }) => ({ id, label: title, entries: [] })),
       ...contents,
       ...(exported.length > 0 ? [{ id: sectionId('Exported'), label: 'Exported', entries: [] }] : []),
     ],
     main: html`<h1>${library.name} <span class="kind">library</span></h1>
-      <pre class="signature"><code>import 'package:${about.name}/${library.path}';</code></pre>
+      <pre class="signature"><code>import 'package:${pageContext.site.about.name}/${library.path}';</code></pre>
       <div class="doc">${view.comment(library.doc, 1)}</div>
       ${lists.map((list) => typeList(list, view))}${main}${exportedPart(exported, library.foreignExports, view)}`,
   })

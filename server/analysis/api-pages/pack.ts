@@ -3,9 +3,10 @@ import { open, rm } from 'node:fs/promises'
 import { gunzip, gzipSync } from 'node:zlib'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import type { Page } from './frame.ts'
+import type { Page } from './page.ts'
+import { isPagePath } from './symbols.ts'
 
-/** Number of pages and size of a packed file. */
+/** Number of pages, without indexes, and size of a packed file. */
 export type Packed = { pages: number; bytes: number }
 
 /** Thrown when documentation exceeds a limit on the number or size of pages. */
@@ -68,7 +69,7 @@ async function write(pages: Iterable<Page> | AsyncIterable<Page>, path: string):
   waitingBytes += packed.length + trailer.length
   await flush()
   await file.sync()
-  return { pages: count, bytes: offset + packed.length + trailer.length }
+  return { pages: index.filter(([path]) => isPagePath(path)).length, bytes: offset + packed.length + trailer.length }
 }
 
 /** Format marker, the last bytes of the file. */

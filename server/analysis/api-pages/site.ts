@@ -7,8 +7,6 @@ export type About = {
   name: string
   version: string
   description: string | null
-  /** Markdown. */
-  readme: string | null
   /** Repository URL from the pubspec. Source links are generated for known hosting services. */
   repository: string | null
 }
@@ -29,8 +27,8 @@ export type Site = {
 
 type Relation = Declaration['supertypes'][number]['relation']
 
-/** The page of a library: its output folder, its declarations (`places`), and all that it exports (`shown`). */
-export type LibraryPage = { library: Library; folder: string; path: string; places: Place[]; shown: { place: Place; isOwn: boolean }[] }
+/** The page of a library: its path in the documentation, its declarations (`places`), and all that it exports (`shown`). */
+export type LibraryPage = { library: Library; path: string; places: Place[]; shown: { place: Place; isOwn: boolean }[] }
 
 /** The page of a declaration, or its anchor on the page of its library. */
 export type Place = {
@@ -52,13 +50,10 @@ export const hasPage = hasMembers
  * in the first by path.
  */
 export function buildSite(api: Api, about: About): Site {
-  const folders = distinct()
+  const paths = distinct()
   const libraries = api.libraries
     .filter(({ doc }) => !isHiddenByComment(doc))
-    .map((library): LibraryPage => {
-      const folder = folders(library.path.replace(/\.dart$/, ''))
-      return { library, folder, path: `${folder}/index.html`, places: [], shown: [] }
-    })
+    .map((library): LibraryPage => ({ library, path: paths(library.path.replace(/\.dart$/, '')), places: [], shown: [] }))
   const owners = ownersOf(libraries, about.name)
   const places = new Map<string, Place>()
   const names = new Set(libraries.flatMap(({ library }) => library.declarations.map(({ name }) => name)))
@@ -106,7 +101,7 @@ function placeAll(
   places: Map<string, Place>,
   inheritance: Inheritance,
 ): void {
-  const [files, anchors] = [distinct('index'), distinct()]
+  const [names, anchors] = [distinct('index'), distinct()]
   for (const declaration of libraryPage.library.declarations) {
     const identity = identityOf(declaration)
     if (places.has(identity) || owners.get(identity) !== libraryPage || isHiddenByComment(declaration.doc)) continue
@@ -115,7 +110,7 @@ function placeAll(
     const made = {
       declaration,
       libraryPage,
-      path: isPage ? `${libraryPage.folder}/${files(declaration.name || 'extension')}.html` : libraryPage.path,
+      path: isPage ? `${libraryPage.path}/${names(declaration.name || 'extension')}` : libraryPage.path,
       anchor: isPage ? null : anchors(declarationAnchor(declaration)),
       members: shownMembers(declaration, members),
       above,

@@ -1,5 +1,5 @@
 import type { Member } from '../dart/api.ts'
-import { frame, type Group, sectionId, renderName, type Page, renderGroups } from './frame.ts'
+import { type Group, sectionId, renderName, type Page, pageFile, renderGroups } from './page.ts'
 import { html, type Html, join } from './html.ts'
 import { linkTo } from './library-page.ts'
 import { lineage } from './references.ts'
@@ -9,18 +9,14 @@ import { type PageContext, type View, viewOf } from './view.ts'
 /** Renders the page of a class, mixin, extension, extension type or enum, with its type relations and all members. */
 export function renderTypePage(pageContext: PageContext, place: Place): Page {
   const { declaration, libraryPage } = place
-  const { about } = pageContext.site
   const view = viewOf(pageContext, place.path, { libraryPage, place })
-  const name = declaration.name || '(unnamed)'
   const { main, contents } = renderGroups(groupsOf(place.members), view)
   const inherited = inheritedMembers(place, view)
-  return frame(about, {
+  return pageFile({
     path: place.path,
-    title: `${name} ${declaration.kind} - ${libraryPage.library.name} - ${about.name} ${about.version}`,
-    crumbs: [
-      { label: libraryPage.library.name, href: view.to({ path: libraryPage.path, anchor: null }) },
-      { label: name, href: null },
-    ],
+    title: declaration.name || '(unnamed)',
+    kind: declaration.kind,
+    libraryPage,
     contents: [...contents, ...(inherited.length > 0 ? [{ id: sectionId('Inherited'), label: 'Inherited', entries: [] }] : [])],
     main: html`<h1>${renderName(declaration)} <span class="kind">${declaration.kind}</span></h1>
       ${view.signature(declaration)} ${view.deprecation(declaration)}

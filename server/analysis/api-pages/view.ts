@@ -1,11 +1,12 @@
 import type { Described } from '../dart/api.ts'
-import { documentationLinks, insertAddresses, type LinkResolver } from '../../registry/markdown/links.ts'
+import { pagePlaceholder } from '../../registry/markdown/finish.ts'
+import { documentationLinks, type LinkResolver } from '../../registry/markdown/links.ts'
 import { type Comments, renderComment, renderSummary } from './doc-comment.ts'
 import { Html, html, nothing } from './html.ts'
 import { resolveReference, type Target } from './references.ts'
 import { hasPage, type LibraryPage, type Place, type Site } from './site.ts'
 
-/** Rendering functions for a page. All URLs are relative to the page. */
+/** Rendering functions for a page. URLs of pages of this server have a placeholder (`insertAddresses`). */
 export type View = {
   site: Site
   path: string
@@ -25,40 +26,34 @@ export type PageContext = { site: Site; comments: Comments }
 /** Creates the rendering functions for the page at `path`, which may belong to a library or a type. */
 export function viewOf({ site, comments }: PageContext, path: string, where: { libraryPage?: LibraryPage; place?: Place } = {}): View {
   const [libraryPage, place] = [where.libraryPage ?? null, where.place ?? null]
-  const to = (target: Target) => relativeAddress(path, target)
   const link = documentationLinks(site.about.repository, place?.declaration.source.path ?? `lib/${libraryPage?.library.path ?? ''}`)
   const addresses = (parameters: string) => ({
     link,
     reference(name: string) {
       const target = resolveReference(name, { libraryPage, place, parameters }, site)
-      return target && to(target)
+      return target && addressOf(target)
     },
   })
   const typeAddress = (name: string) => {
     const found = site.find(name, libraryPage)
-    return found && found.path !== path && (hasPage(found.declaration) || found.declaration.kind === 'typedef') ? to(found) : null
+    return found && found.path !== path && (hasPage(found.declaration) || found.declaration.kind === 'typedef') ? addressOf(found) : null
   }
-  const linked = (made: Html) => withLinks(made, site, path)
   return {
     site,
     path,
-    to,
-    comment: (doc, level, signature = '') => linked(renderComment(doc, { addresses: addresses(signature), level }, comments)),
-    summary: (doc) => linked(renderSummary(doc, { addresses: { ...addresses(''), link: withoutImages(link) }, level: 3 }, comments)),
+    to: addressOf,
+    comment: (doc, level, signature = '') => renderComment(doc, { addresses: addresses(signature), level }, comments),
+    summary: (doc) => renderSummary(doc, { addresses: { ...addresses(''), link: withoutImages(link) }, level: 3 }, comments),
     signature: ({ signature, name }) => html`<pre class="signature">${renderSignature(signature, name, typeAddress)}</pre>`,
     deprecation: ({ deprecated }) =>
       deprecated === null
         ? nothing
         : html`<div class="deprecated">
-            <strong>Deprecated</strong>${linked(renderComment(deprecated, { addresses: addresses(''), level: 4 }, comments))}
+            <strong>Deprecated</strong>${renderComment(deprecated, { addresses: addresses(''), level: 4 }, comments)}
           </div>`,
-    source: ({ source }) => linked(sourceLink(source, link)),
+    source: ({ source }) => sourceLink(source, link),
   }
 }
-
-/** Completes the links to the files of the package, as relative URLs from the page at `path`. */
-export const withLinks = ({ text }: Html, { about: { name, version } }: Site, path: string): Html =>
-  new Html(insertAddresses(text, { basePath: `${pathToRoot(path)}../../..`, name, version }))
 
 /** Lists describe declarations without their images. */
 const withoutImages =
@@ -66,19 +61,9 @@ const withoutImages =
   (target, purpose) =>
     purpose === 'image' ? null : link(target, purpose)
 
-/** Returns a relative URL, so that pages work below any base URL. */
-export function relativeAddress(from: string, { path, anchor }: Target): string {
-  const fragment = anchor === null ? '' : `#${encodeURIComponent(anchor)}`
-  if (path === from) return fragment || (path.split('/').at(-1) ?? '')
-  const folder = folderOf(from)
-  const relative = folder && path.startsWith(folder) ? path.slice(folder.length) : `${pathToRoot(from)}${path}`
-  return `${relative}${fragment}`
-}
-
-/** Returns the relative URL from a page to the folder of `index.html`. */
-export const pathToRoot = (path: string): string => '../'.repeat(path.split('/').length - 1)
-
-const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/') + 1)
+/** Returns the address of a page or anchor. */
+const addressOf = ({ path, anchor }: Target): string =>
+  `${pagePlaceholder}/api${path && `/${path}`}${anchor === null ? '' : `#${encodeURIComponent(anchor)}`}`
 
 function sourceLink({ path, line }: Described['source'], link: LinkResolver): Html {
   const address = link(`/${path.split('/').map(encodeURIComponent).join('/')}`, 'link')
@@ -86,18 +71,19 @@ function sourceLink({ path, line }: Described['source'], link: LinkResolver): Ht
   return html`<p class="source">${address === null ? html`<span>${text}</span>` : html`<a href="${address}#L${line}">${text}</a>`}</p>`
 }
 
-/** Renders a signature with links to the types of the package (`addressOf`). Long signatures have one parameter per line. */
-function renderSignature(signature: string, name: string, addressOf: (name: string) => string | null): Html {
+/** Renders a signature with links to the types of the package (`typeAddress`). Long signatures have one parameter per line. */
+function renderSignature(signature: string, name: string, typeAddress: (name: string) => string | null): Html {
   const shown = layOut(signature.slice(0, maxShown), name.replace(/^operator\s*/, ''))
   const pieces: Html[] = []
   let at = 0
   for (const { 0: word, index } of shown.matchAll(words)) {
-    if (!/^[A-Za-z_$]/.test(word)) continue
-    const address = word === name ? null : addressOf(word)
+    // Names of declarations can be words such as `get`.
+    if (!/^[A-Za-z_$]/.test(word) || word === name) continue
+    const address = typeAddress(word)
     if (address === null && !isKeyword.has(word)) continue
     pieces.push(
       html`${shown.slice(at, index)}`,
-      address === null ? html`<span class="k">${word}</span>` : html`<a href="${address}">${word}</a>`,
+      address === null ? html`<span class="hl-k">${word}</span>` : html`<a href="${address}">${word}</a>`,
     )
     at = index + word.length
   }

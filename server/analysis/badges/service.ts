@@ -5,6 +5,7 @@ import type { Context } from '../../platform/access/context.ts'
 import { xmlText } from '../../platform/console/site-files.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../platform/access/audience.ts'
+import { passedChecksOf, totalChecks } from '../report/report.ts'
 import { scoreOf } from '../scoring/status.ts'
 import { hostedHere } from '../../registry/packages/hosting.ts'
 import { isVersionPublic } from '../../registry/packages/conditions.ts'
@@ -20,17 +21,17 @@ export async function versionBadge(reader: Reader, audience: Audience, name: str
   return found.retracted_at ? { label: name, value: 'retracted', color: 'red' } : { label: name, value: `v${found.version}`, color: 'blue' }
 }
 
-/** Returns a badge with the points of the latest version, or the state of its analysis; null if the package does not exist for this audience. */
+/** Returns a badge with the passed checks of the latest version, or the state of its analysis; null if the package does not exist for this audience. */
 export async function scoreBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
   const found = await find(reader, audience, name)
   if (!found) return null
-  const { status, granted, maximum, percent } = await scoreOf(
-    { config: reader.config, database: reader.database, em: reader.database.fork() },
-    found.id,
-  )
-  if (granted === null || percent === null)
-    return { label: 'score', value: status.replace('_', ' '), color: status === 'failed' ? 'red' : 'gray' }
-  return { label: 'score', value: `${granted}/${maximum}`, color: percent >= 80 ? 'green' : percent >= 50 ? 'orange' : 'red' }
+  const { status, percent } = await scoreOf({ config: reader.config, database: reader.database, em: reader.database.fork() }, found.id)
+  if (percent === null) return { label: 'score', value: status.replace('_', ' '), color: status === 'failed' ? 'red' : 'gray' }
+  return {
+    label: 'score',
+    value: `${passedChecksOf(percent)}/${totalChecks} checks`,
+    color: percent >= 80 ? 'green' : percent >= 50 ? 'orange' : 'red',
+  }
 }
 
 /** Returns a badge with the downloads of the last 30 days; null if the package does not exist, and for the public audience. */

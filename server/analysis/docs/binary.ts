@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
-import { audienceOf } from '../../platform/access/audience.ts'
+import { audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { notFound } from '../../errors.ts'
 import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
@@ -12,19 +12,20 @@ import { parseVersion } from '../../platform/pub/version.ts'
 import { z } from 'zod'
 import { ofPackage } from '../../registry/packages/parameters.ts'
 import { binary, type Data, route } from '../../platform/rest/route.ts'
-import type { PackedPage } from '../api-pages/pack.ts'
-import { symbolIndex, symbolIndexSchema } from '../api-pages/search-page.ts'
+import { symbolIndex, symbolIndexSchema, symbolsPath } from '../api-pages/symbols.ts'
+import { areInConsole, consolePath, readPacked } from './api-page.ts'
 import { findDocs, type FoundVersion, type KnownDocs, type ShownState } from './service.ts'
-import { pageHeaders, sendNoPage, sendNotGenerated, sendRejection } from './message-page.ts'
+import { pageHeaders, sendNoPage, sendRejection } from './message-page.ts'
 import { completePage, imagesTag, siteLinks } from './switcher.ts'
-import { PagesLost, regenerateLost, findPage, readPage } from './read-page.ts'
+import { type Packed, PagesLost, regenerateLost, refresh, findPage, readPage } from './read-page.ts'
 import type { FastifyInstance } from 'fastify'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { rejectOtherMethods } from '../../platform/http/methods.ts'
 
 const readers = { access: 'browse', failurePage: sendRejection } as const
-const found = { 303: { description: '`Location` is the URL of the documentation.' } }
+const inConsole = { 301: { description: '`Location` is the URL of the page in the console.' } }
+const found = { ...inConsole, 303: { description: '`Location` is the URL of the documentation of dartdoc.' } }
 
 /** dartdoc's search index. Tools read the libraries of a package from it. */
 const indexFile = 'index.json'
@@ -34,25 +35,25 @@ export const docsBinaries = [
   binary('GET /documentation/:pkg', {
     ...readers,
     summary: 'Redirects to the documentation of the latest version.',
-    handler: (context) => redirect(context, 'latest'),
+    handler: redirectToStart,
     produces: found,
   }),
   binary('GET /documentation/:pkg/:version', {
     ...readers,
     summary: 'Redirects to the documentation of a version.',
-    handler: (context) => redirect(context, parameters(context).version),
+    handler: redirectToStart,
     produces: found,
   }),
   binary('GET /documentation/:pkg/:version/*', {
     ...readers,
-    summary: 'Returns a documentation page of a version, or of `latest`.',
+    summary: 'Returns a documentation page of dartdoc for a version, or for `latest`. Redirects to the console for others.',
     handler: (context) => sendPage(context, parameters(context).path),
-    produces: { 200: { description: 'The page.', type: 'text/html' }, 304: { description: 'Not modified.' } },
+    produces: { 200: { description: 'The page.', type: 'text/html' }, ...inConsole, 304: { description: 'Not modified.' } },
   }),
   binary(`GET /documentation/:pkg/:version/${indexFile}`, {
     access: 'browse',
     summary: 'Returns all libraries and elements with their pages, as in the search index of dartdoc.',
-    handler: (context) => sendPage(context, indexFile),
+    handler: sendIndex,
     produces: {
       200: { description: 'The index.', type: 'application/json', schema: symbolIndexSchema },
       304: { description: 'Not modified.' },
@@ -115,44 +116,69 @@ function parameters({ request }: Context): { name: string; version: string; path
   return { name: pkg, version, path: path === '' || path.endsWith('/') ? `${path}index.html` : path }
 }
 
-async function redirect(context: Context, to: string): Promise<unknown> {
-  const { request, reply, config } = context
-  const { name } = parameters(context)
-  if (!(await findDocs(context, audienceOf(context), name, to))) throw unknownDocs(name, to)
-  return reply.redirect(`${publicUrl(request, config.SERVER_URL)}/documentation/${name}/${encodeURIComponent(to)}/`, 303)
-}
-
 const unknownDocs = (name: string, version: string) =>
   notFound(version === 'latest' ? `There is no package ${name} on this server.` : `There is no ${name} ${version} on this server.`)
 
+/** Sends a page of dartdoc, or redirects to the page in the console, which also shows the state of documentation without pages. */
 async function sendPage(context: Context, path: string): Promise<unknown> {
+  const version = await findWanted(context)
+  const packed = packedOf(version.docs)
+  const answer = await whereNotLost(context, packed, async (one) => {
+    if (await areInConsole(context, one)) return null
+    await refresh(context, version)
+    return { sent: await sendPacked(context, version, one, path) }
+  })
+  return answer ? answer.sent : redirect(context, consolePath(path))
+}
+
+async function findWanted(context: Context): Promise<FoundVersion> {
   const { name, version: wanted } = parameters(context)
   const version = await findDocs(context, audienceOf(context), name, wanted)
   if (!version) throw unknownDocs(name, wanted)
-  const packed = packedOf(version.docs)
-  if (!packed) return sendMissing(context, name, version)
+  return version
+}
+
+/** Calls `read` with the pages of a version. Returns null without pages, and when they are lost, which then are generated again. */
+async function whereNotLost<Read>(context: Context, packed: Packed | null, read: (packed: Packed) => Promise<Read>): Promise<Read | null> {
+  if (!packed) return null
   try {
-    return await sendPacked(context, version, packed, path)
+    return await read(packed)
   } catch (error) {
     if (!(error instanceof PagesLost)) throw error
     await regenerateLost(context, packed.sha256)
-    return sendMissing(context, name, (await findDocs(context, audienceOf(context), name, wanted)) ?? version)
+    return null
   }
 }
 
-function sendMissing(context: Context, name: string, version: FoundVersion): unknown {
-  if (prefers(context.request, 'text/html')) return sendNotGenerated(context, name, version)
-  throw notFound(`${name} ${version.version} has no documentation yet.`)
+async function redirectToStart(context: Context): Promise<unknown> {
+  const packed = packedOf((await findWanted(context)).docs)
+  const isElsewhere = await whereNotLost(context, packed, async (one) => !(await areInConsole(context, one)))
+  if (!isElsewhere) return redirect(context, '')
+  const { request, reply, config } = context
+  const { name, version } = parameters(context)
+  return reply.redirect(`${publicUrl(request, config.SERVER_URL)}/documentation/${name}/${encodeURIComponent(version)}/`, 303)
+}
+
+/** The redirect is not cached, because dartdoc may generate the next pages. */
+function redirect(context: Context, page: string): unknown {
+  const { request, reply, config } = context
+  const { name, version } = parameters(context)
+  const shown = version === 'latest' ? '' : `/versions/${encodeURIComponent(version)}`
+  const path = page
+    .split('/')
+    .filter((part) => part && part !== '.' && part !== '..')
+    .map((part) => `/${encodeURIComponent(part)}`)
+  const url = `${publicUrl(request, config.SERVER_URL)}/packages/${name}${shown}/api${path.join('')}`
+  return reply.headers({ 'cache-control': cacheControlOf(context, 'private, no-cache'), vary: 'authorization, cookie' }).redirect(url, 301)
 }
 
 async function sendPacked(context: Context, version: FoundVersion, packed: Packed, path: string): Promise<unknown> {
   const { name, version: wanted } = parameters(context)
-  const page = await findPage(context, packed, path === indexFile ? 'search.html' : path)
+  const page = await findPage(context, packed, path)
   if (!page) {
     if (prefers(context.request, 'text/html')) return sendNoPage(context, name, wanted, version.version)
     throw notFound(`The documentation of ${name} ${version.version} does not contain this page.`)
   }
-  if (path === indexFile) return sendIndex(context, packed, page)
   const links = await siteLinks(context, { name, version: version.version, path, size: page.size })
   const gzipped = () => readPage(context, packed, page)
   if (!links) {
@@ -164,15 +190,25 @@ async function sendPacked(context: Context, version: FoundVersion, packed: Packe
   return send(context, `W/"${page.etag}-${links.etag}-${imagesTag(images)}"`, { gzipped: async () => compress(await plain()), plain })
 }
 
-function sendIndex(context: Context, packed: Packed, page: PackedPage): Promise<unknown> {
-  const plain = async () => {
-    const searchPage = await decompress(await readPage(context, packed, page), { maxOutputLength: page.size })
-    return Buffer.from(symbolIndex(searchPage.toString()))
-  }
-  return send(context, `W/"${page.etag}-index"`, { gzipped: async () => compress(await plain()), plain }, 'application/json')
-}
+/** Pages of dartdoc, and of earlier versions of this server, contain the symbols on the page of all symbols. */
+const symbolFiles = [symbolsPath, 'search.html']
 
-type Packed = { sha256: string; bytes: number }
+async function sendIndex(context: Context): Promise<unknown> {
+  const version = await findWanted(context)
+  const packed = packedOf(version.docs)
+  const answer = await whereNotLost(context, packed, async (one) => {
+    for (const path of symbolFiles) {
+      const file = await findPage(context, one, path)
+      if (!file) continue
+      const plain = async () => Buffer.from(symbolIndex((await readPacked(context, one, path)) ?? '[]'))
+      const read = { gzipped: async () => compress(await plain()), plain }
+      return { sent: await send(context, `W/"${file.etag}-index"`, read, 'application/json') }
+    }
+    return null
+  })
+  if (!answer) throw notFound(`${parameters(context).name} ${version.version} has no documentation yet.`)
+  return answer.sent
+}
 
 const packedOf = (docs: KnownDocs | null): Packed | null =>
   docs && docs.sha256 !== null ? { sha256: docs.sha256, bytes: docs.bytes } : null

@@ -4,7 +4,6 @@ import type { ApiError } from '../../errors.ts'
 import { challenge } from '../../platform/http/failures.ts'
 import { noStore, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { basePath, publicUrl } from '../../platform/http/public-url.ts'
-import { type FoundVersion, type ShownState, shownState, areDocsOn } from './service.ts'
 import type { FastifyReply } from 'fastify'
 import { cacheControlOf } from '../../platform/access/audience.ts'
 
@@ -71,24 +70,6 @@ export function sendRejection(context: Context, { status, message, retryAfter }:
       status === 401
         ? [{ label: 'Sign in', href: `/login?redirect=${encodeURIComponent(here)}` }]
         : [{ label: 'All packages', href: '/packages' }],
-  })
-}
-
-/** Sends an HTML page about the state of documentation that has no pages yet. */
-export async function sendNotGenerated(context: Context, name: string, { version, docs, isAwaited }: FoundVersion): Promise<unknown> {
-  const texts: Record<ShownState, string> = {
-    disabled: 'This server does not generate documentation.',
-    not_analyzed: 'The documentation has not been requested yet. An administrator can generate it.',
-    pending: 'The documentation is waiting to be generated. Try again in a moment.',
-    running: 'The documentation is being generated. Try again in a moment.',
-    completed: 'The documentation was generated without pages. An administrator can generate it again.',
-    failed: `The documentation could not be generated: ${docs?.error ?? 'no reason was recorded.'}`,
-  }
-  return sendMessage(context, {
-    status: 404,
-    title: `${name} ${version} has no documentation yet`,
-    text: texts[shownState(docs, await areDocsOn(context), isAwaited)],
-    links: [toPackage(name, version)],
   })
 }
 

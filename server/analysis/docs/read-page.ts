@@ -7,7 +7,7 @@ import { db } from '../../platform/db/query.ts'
 import { readRows, changeRows } from '../../platform/db/statements.ts'
 import { unavailable } from '../../platform/db/unavailable.ts'
 import { enqueue } from '../../platform/jobs/queue.ts'
-import { analysisKind, areDocsOn } from './service.ts'
+import { analysisKind, areDocsOn, type FoundVersion } from './service.ts'
 
 declare module '../../platform/caches/caches.ts' {
   interface CachedValues {
@@ -17,7 +17,7 @@ declare module '../../platform/caches/caches.ts' {
 }
 
 type Store = Pick<Services, 'caches' | 'docs' | 'log'>
-type Packed = { sha256: string; bytes: number }
+export type Packed = { sha256: string; bytes: number }
 
 /** Returns where a page is in packed documentation, or null. Indexes are cached. @throws PagesLost; ApiError ServiceUnavailable */
 export async function findPage(store: Store, packed: Packed, path: string): Promise<PackedPage | null> {
@@ -98,4 +98,15 @@ export async function regenerateLost(services: RecoveryServices, sha256: string)
     if (!unavailable(failure)) throw failure
     throw serviceUnavailable('This documentation is missing or damaged and cannot be regenerated at the moment.', 300)
   }
+}
+
+/** Queues an analysis that replaces pages of an earlier version of this server, which have their own layout. Failures do not affect the caller. */
+export async function refresh(services: RecoveryServices, { id, docs, isAwaited }: FoundVersion): Promise<void> {
+  if (docs?.engine !== 'built-in' || docs.state !== 'completed' || isAwaited || !(await areDocsOn(services))) return
+  await services.database
+    .fork()
+    .transactional((em) => enqueue(em, { kind: analysisKind, subject: id }, services.now()))
+    .catch((failure: unknown) => {
+      if (!unavailable(failure)) throw failure
+    })
 }

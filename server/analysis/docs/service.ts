@@ -111,7 +111,7 @@ export const generatesDocs = ({ scoringEnabled, docsEnabled }: ScoringSettings):
 type Reader = Pick<Services, 'database' | 'config'>
 
 /** A version that the audience may read, its documentation, and whether it is waiting to be generated. */
-export type FoundVersion = { version: string; docs: KnownDocs | null; isAwaited: boolean }
+export type FoundVersion = { id: string; version: string; docs: KnownDocs | null; isAwaited: boolean }
 
 /** Returns a version, or the latest one, with its documentation. Null if the version does not exist or is hidden from the audience. */
 export async function findDocs(reader: Reader, audience: Audience, name: string, wanted: string): Promise<FoundVersion | null> {
@@ -122,9 +122,9 @@ export async function findDocs(reader: Reader, audience: Audience, name: string,
     ? reads.get(docsOf, name, version)
     : reads.get(publicDocsOf, name, version, hostedHere(reader.config)))
   if (!row) return null
-  const { state, generation, pages, bytes, awaited, ...docs } = row
+  const { id, state, generation, pages, bytes, awaited, ...docs } = row
   const isKnown = state !== null && generation !== null && pages !== null
-  return { version, docs: isKnown ? { ...docs, state, generation, pages, bytes: bytes ?? 0 } : null, isAwaited: awaited !== null }
+  return { id, version, docs: isKnown ? { ...docs, state, generation, pages, bytes: bytes ?? 0 } : null, isAwaited: awaited !== null }
 }
 
 const selectDocs = (name: string, version: string) =>
@@ -132,7 +132,7 @@ const selectDocs = (name: string, version: string) =>
     .selectFrom('package_versions as v')
     .innerJoin('packages as p', 'p.id', 'v.package_id')
     .leftJoin('version_docs as d', 'd.version_id', 'v.id')
-    .select(docsColumns)
+    .select(['v.id', ...docsColumns])
     .select((eb) => queuedAnalysisOf(eb.ref('v.id')).limit(1).as('awaited'))
     .where('p.name', '=', name)
     .where('v.version', '=', version)

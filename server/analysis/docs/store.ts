@@ -1,7 +1,8 @@
 import { open, readFile, stat } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/sql'
-import { maxPackedBytes, readIndex } from '../api-pages/pack.ts'
+import { maxPackedBytes, type PackedPage, readIndex } from '../api-pages/pack.ts'
+import { isPagePath } from '../api-pages/symbols.ts'
 import { streamFile } from '../../platform/blobs/file-stream.ts'
 import type { BlobStore, StoredBytes } from '../../platform/blobs/store.ts'
 import { db } from '../../platform/db/query.ts'
@@ -109,22 +110,24 @@ const maxWholeBytes = 1024 ** 2
 async function stagePages(docs: BlobStore, name: string, path: string): Promise<StoredBytes & { pages: number }> {
   const { size } = await stat(path)
   if (size > maxWholeBytes) {
-    const pages = await countPages(path, size)
+    const pages = await countPagesIn(path, size)
     return { ...(await docs.stage(name, await streamFile(path), maxPackedBytes)), pages }
   }
   const bytes = await readFile(path)
   const index = await readIndex(bytes.length, async ({ start, end }) => bytes.subarray(start, end + 1))
-  return { ...(await docs.stageWhole(name, bytes)), pages: index.size }
+  return { ...(await docs.stageWhole(name, bytes)), pages: countPages(index) }
 }
 
-async function countPages(path: string, size: number): Promise<number> {
+const countPages = (index: ReadonlyMap<string, PackedPage>): number => [...index.keys()].filter(isPagePath).length
+
+async function countPagesIn(path: string, size: number): Promise<number> {
   await using file = await open(path)
   const index = await readIndex(size, async ({ start, end }) => {
     const bytes = Buffer.allocUnsafe(end - start + 1)
     const { bytesRead } = await file.read(bytes, 0, bytes.length, start)
     return bytes.subarray(0, bytesRead)
   })
-  return index.size
+  return countPages(index)
 }
 
 const dayMs = 86_400_000

@@ -1,33 +1,23 @@
-import { code, type Finding, firstOf, grantPoints, type Subject } from './judge.ts'
+import { check, code, firstOf, type Subject } from './judge.ts'
+import type { Criterion } from './report.ts'
 import type { Api, Declaration, Library, Member } from '../dart/api.ts'
 
-/** Rates the share of documented API elements and the presence of an example. Source: pana's rules. */
-export function judgeDocumentation({ contents }: Subject, coverage: DocCoverage | null): Finding[] {
-  const { example, pubspec } = contents
-  const shown = { id: 'example', title: 'Provide an example', maximum: 10 }
-  const remedy = `Add a short program that uses the package as \`example/${pubspec.needsFlutter ? 'lib/main.dart' : 'main.dart'}\`, or describe its use in \`example/README.md\`.`
-  return [
-    judgeCoverage(coverage, contents.tooLarge.length + contents.notText.length > 0),
-    example
-      ? grantPoints(shown, shown.maximum, `${code(example.path)} is the example.`)
-      : grantPoints(shown, 0, 'There is no example in `example/`.', remedy),
-  ]
-}
+/** Minimum share of documented elements. pana requires a fifth. */
+const wantedShare = 0.5
 
-/** Minimum share of documented elements, as in pana. */
-const wantedShare = 0.2
-
-function judgeCoverage(coverage: DocCoverage | null, isUnread: boolean): Finding {
-  const criterion = { id: 'api-documentation', title: 'Document at least 20% of the public API', maximum: 10 }
-  if (!coverage && isUnread) return { ...criterion, reason: 'No library below `lib/` could be read.' }
-  if (!coverage || coverage.total === 0) return grantPoints(criterion, criterion.maximum, 'It has no public API.')
+/** Checks the share of documented API elements. */
+export function judgeApiDocumentation({ contents }: Subject, coverage: DocCoverage | null): Criterion {
+  const about = { id: 'api-documentation', title: 'Document at least half of the public API' }
+  if (!coverage && contents.tooLarge.length + contents.notText.length > 0)
+    return check(about, [{ fault: 'No library below `lib/` could be read.', remedy: 'Split large files, and save them as UTF-8.' }], '')
+  if (!coverage || coverage.total === 0) return check(about, [], 'It has no public API.')
   const { documented, total, missing } = coverage
   const share = `${documented} of ${total} elements of the public API have doc comments (${Math.floor((documented / total) * 1000) / 10}%).`
   const undocumented = missing.length > 0 ? ` Without doc comments: ${firstOf(missing.map(code))}.` : ''
-  if (documented / total >= wantedShare) return grantPoints(criterion, criterion.maximum, share + undocumented)
   const remedy =
     'Put `///` comments before public libraries, classes, members and functions. The lint `public_member_api_docs` finds those without.'
-  return grantPoints(criterion, 0, share + undocumented, remedy)
+  const faults = documented / total >= wantedShare ? [] : [{ fault: share + undocumented, remedy }]
+  return check(about, faults, share + undocumented)
 }
 
 /** Number of public API elements with doc comments, and the first few names without one. */

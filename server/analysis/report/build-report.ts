@@ -3,17 +3,17 @@ import { isUpstreamName } from '../../platform/pub/package-name.ts'
 import { isFsfLibre, isOsiApproved, licensesOf } from '../../registry/archive/license.ts'
 import { isObject } from '../../registry/archive/yaml.ts'
 import { allows, parseConstraint } from '../../platform/pub/constraint.ts'
-import { docCoverageOf, judgeDocumentation } from './api-criteria.ts'
+import { docCoverageOf, judgeApiDocumentation } from './api-criteria.ts'
 import { constraintOn, isNullSafe, judgeDependencies, judgeSdk, throughDart3 } from './dependency-criteria.ts'
-import { judgeDocuments } from './document-criteria.ts'
+import { judgeDocuments, judgeExample, judgeReadme } from './document-criteria.ts'
 import { code, type Finding, firstOf, type Subject } from './judge.ts'
-import { judgePlatforms, type NativeBuilds, nativeBuildsOf, supportOf } from './platform-criterion.ts'
+import { type NativeBuilds, nativeBuildsOf, platformNotes, supportOf } from './platforms.ts'
 import { judgePubspec } from './pubspec-criteria.ts'
 import { type Report, type Section, sumOf } from './report.ts'
 import { findLeftovers, type PackageContents, sizesOf } from './unpack.ts'
 
 /** Increase when the same package may get a different report than before. */
-const engineVersion = '3'
+const engineVersion = '4'
 
 /** Maximum number of unknown packages in a report. */
 const maxUnknownPackages = 200
@@ -25,8 +25,7 @@ export function buildReport(subject: Subject, changes: readonly string[] = []): 
   const builds = nativeBuildsOf(subject.contents)
   const findings: [id: string, title: string, findings: Finding[]][] = [
     ['convention', 'Follow Dart file conventions', [...judgePubspec(subject), ...judgeDocuments(subject)]],
-    ['documentation', 'Provide documentation', judgeDocumentation(subject, coverage)],
-    ['platform', 'Platform support', [judgePlatforms(subject, support, builds)]],
+    ['documentation', 'Provide documentation', [...judgeReadme(subject), judgeApiDocumentation(subject, coverage), judgeExample(subject)]],
     ['analysis', 'Pass static analysis', unanalyzed],
     ['dependency', 'Support up-to-date dependencies', [...judgeDependencies(subject), judgeSdk(subject)]],
   ]
@@ -35,7 +34,7 @@ export function buildReport(subject: Subject, changes: readonly string[] = []): 
     sections: findings.map(([id, title, found]) => sectionOf(id, title, found)),
     notMeasured: findings.flatMap(([, , found]) => found.flatMap((finding) => ('granted' in finding ? [] : [finding]))),
     tags: [...support.tags, ...tagsOf(subject.contents, builds)],
-    notes: [...changes, ...notesOn(subject)],
+    notes: [...changes, ...notesOn(subject), ...platformNotes(subject, support, builds)],
     documented: coverage && { documented: coverage.documented, total: coverage.total },
     sizes: sizesOf(subject.contents.files),
     ...(isIncomplete(subject) && { isIncomplete: true }),

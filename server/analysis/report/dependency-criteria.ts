@@ -2,14 +2,15 @@ import { amountOf } from '../dart/changes.ts'
 import type { Dependency } from '../../registry/archive/dependencies.ts'
 import { allows, type Constraint, isImpossible, parseConstraint } from '../../platform/pub/constraint.ts'
 import { compareParsed, isPrerelease, known, parseVersion, readVersion, type Version } from '../../platform/pub/version.ts'
-import { allOrNothing, code, type Fault, type Finding, firstOf, type Subject } from './judge.ts'
+import { check, code, type Fault, type Finding, firstOf, type Subject } from './judge.ts'
+import type { Criterion } from './report.ts'
 import type { DependencyFacts, PackageFacts } from './task.ts'
 import type { Pubspec } from '../../registry/archive/pubspec.ts'
 
-/** Rates how well the package keeps up with its dependencies in this registry. Source: pana's rules, without running pub. */
+/** Checks whether the constraints on hosted dependencies are sound and allow the latest versions in this registry. Source: pana's rules, without running pub. */
 export function judgeDependencies({ contents, facts }: Subject): Finding[] {
   const hosted = contents.pubspec.dependencies.filter(({ kind, source }) => kind === 'direct' && source === 'hosted')
-  return [judgeFreshness(hosted, facts), judgeLowerBounds(hosted, facts), downgrade]
+  return [judgeConstraints(hosted, facts), downgrade]
 }
 
 const downgrade = {
@@ -22,19 +23,18 @@ const downgrade = {
 const graceDays = 30
 const dayMs = 24 * 3_600_000
 
-function judgeFreshness(hosted: readonly Dependency[], { dependencies, now }: PackageFacts): Finding {
-  const criterion = { id: 'dependencies', title: 'Support the latest versions of all dependencies', maximum: 10 }
-  if (hosted.length === 0) return allOrNothing(criterion, [], 'It has no hosted dependencies.')
-  const judged = hosted.flatMap((dependency) => {
-    const facts = dependencies[dependency.name]
-    return facts ? [{ dependency, facts }] : []
+function judgeConstraints(hosted: readonly Dependency[], { dependencies, now }: PackageFacts): Criterion {
+  const about = { id: 'dependencies', title: 'Support the latest versions of all dependencies' }
+  if (hosted.length === 0) return check(about, [], 'It has no hosted dependencies.')
+  const faults = hosted.flatMap((dependency) => {
+    const facts = dependencies[dependency.name] ?? null
+    return [...boundFaults(dependency, facts), ...(facts ? freshnessFaults(dependency, facts, new Date(now)) : [])]
   })
-  const others = hosted.filter(({ name }) => !dependencies[name]).map(({ name }) => code(name))
-  if (judged.length === 0) return { ...criterion, reason: `This registry does not have ${firstOf(others)}.` }
-  const unknown = others.length > 0 ? ` Not checked because they are not in this registry: ${firstOf(others)}.` : ''
-  const faults = judged.flatMap(({ dependency, facts }) => freshnessFaults(dependency, facts, new Date(now)))
-  const names = firstOf(judged.map(({ dependency }) => code(dependency.name)))
-  return allOrNothing(criterion, faults, `The latest versions here of ${names} are supported.${unknown}`)
+  const namesOf = (isKnown: boolean) => hosted.filter(({ name }) => !dependencies[name] !== isKnown).map(({ name }) => code(name))
+  const [judged, others] = [namesOf(true), namesOf(false)]
+  const current = judged.length > 0 ? ` The latest versions here of ${firstOf(judged)} are supported.` : ''
+  const unknown = others.length > 0 ? ` Not in this registry, so only their constraints were checked: ${firstOf(others)}.` : ''
+  return check(about, faults, `All dependency constraints have a lower bound.${current}${unknown}`)
 }
 
 function freshnessFaults({ name, constraint }: Dependency, { versions, isDiscontinued, replacedBy }: DependencyFacts, now: Date): Fault[] {
@@ -79,14 +79,7 @@ function newestOf(versions: Versions): string | null {
   return texts.toSorted((a, b) => compareParsed(known(b), known(a)))[0] ?? null
 }
 
-function judgeLowerBounds(hosted: readonly Dependency[], { dependencies }: PackageFacts): Finding {
-  const criterion = { id: 'lower-bounds', title: 'State lower bounds for all dependencies', maximum: 10 }
-  const faults = hosted.flatMap(({ name, constraint }) => boundFaults(name, constraint, dependencies[name] ?? null))
-  const passed = hosted.length === 0 ? 'It has no hosted dependencies.' : 'All dependency constraints have a lower bound.'
-  return allOrNothing(criterion, faults, passed)
-}
-
-function boundFaults(name: string, constraint: string, facts: DependencyFacts | null): Fault[] {
+function boundFaults({ name, constraint }: Dependency, facts: DependencyFacts | null): Fault[] {
   const stated = parseConstraint(constraint)
   const dependency = `${code(name)} (${code(constraint)})`
   const remedy = `Write the lowest version that the package works with, such as ${code(`${name}: ^${(facts && newestOf(facts.versions)) ?? '1.2.0'}`)}.`
@@ -95,11 +88,14 @@ function boundFaults(name: string, constraint: string, facts: DependencyFacts | 
   return stated.min ? [] : [{ fault: `${dependency} has no lower bound, so pub may select untested versions.`, remedy }]
 }
 
-/** Rates whether the current stable Dart SDK is supported. Source: pana's rules. */
-export function judgeSdk({ contents, facts }: Subject): Finding {
+/** Checks whether the current stable Dart SDK is supported. Source: pana's rules. */
+export function judgeSdk({ contents, facts }: Subject): Criterion {
   const latest = latestOf(facts.dart)
-  const criterion = { id: 'sdk', title: 'Support the latest stable Dart SDK', maximum: 10 }
-  return allOrNothing(criterion, sdkFaults(contents.pubspec, latest), `It can be used with Dart ${latest} or later.`)
+  return check(
+    { id: 'sdk', title: 'Support the latest stable Dart SDK' },
+    sdkFaults(contents.pubspec, latest),
+    `It can be used with Dart ${latest} or later.`,
+  )
 }
 
 /** Newest stable Dart release known to this version of the engine. The server may know a newer one. */

@@ -13,21 +13,20 @@ export type Finding = Criterion | Report['notMeasured'][number]
 /** A problem and its remedy, each as sentences in Markdown. */
 export type Fault = { fault: string; remedy: string }
 
-export type Criteria = Pick<Criterion, 'id' | 'title' | 'maximum'>
+/** Points for a passed check. Every check has the same weight. */
+const pointsPerCheck = 10
 
-/** Grants all points if there are no faults, otherwise none. */
-export function allOrNothing(criterion: Criteria, faults: readonly Fault[], passed: string): Criterion {
-  return faults.length === 0 ? grantPoints(criterion, criterion.maximum, passed) : grantPoints(criterion, 0, ...formatFaults(faults))
-}
-
-export function grantPoints(criterion: Criteria, granted: number, reason: string, remedy: string | null = null): Criterion {
-  const { id, title, maximum } = criterion
-  return { id, title, granted, maximum, reason, remedy }
-}
-
-/** Formats faults as Markdown: a sentence, or a list of sentences. */
-export function formatFaults(faults: readonly Fault[]): [reason: string, remedy: string] {
-  return [sentenceList(faults.map(({ fault }) => fault)), sentenceList([...new Set(faults.map(({ remedy }) => remedy))])]
+/** Passes a check if there are no faults. `passed` is the reason in this case. */
+export function check(about: Pick<Criterion, 'id' | 'title'>, faults: readonly Fault[], passed: string): Criterion {
+  const outcome =
+    faults.length === 0
+      ? { granted: pointsPerCheck, reason: passed, remedy: null }
+      : {
+          granted: 0,
+          reason: sentenceList(faults.map(({ fault }) => fault)),
+          remedy: sentenceList([...new Set(faults.map(({ remedy }) => remedy))]),
+        }
+  return { ...about, maximum: pointsPerCheck, ...outcome }
 }
 
 /** Formats a text from the package as Markdown inline code on one line, truncated to 120 characters. */

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type { Pubspec } from '../../registry/archive/pubspec.ts'
 import { isObject, type JsonObject } from '../../registry/archive/yaml.ts'
 import { webUrl } from '../../platform/pub/hosted-url.ts'
-import { allOrNothing, code, type Fault, type Finding, firstOf, type Subject } from './judge.ts'
+import { check, code, type Fault, type Finding, firstOf, type Subject } from './judge.ts'
 
 /** Rates whether the pubspec is complete and valid. Source: pana's rules. */
 export function judgePubspec({ contents, facts }: Subject): Finding[] {
@@ -12,11 +12,11 @@ export function judgePubspec({ contents, facts }: Subject): Finding[] {
     ...sdkFaults(pubspec),
     ...pluginFaults(document),
     ...executableFaults(document, new Set(files.map(({ path }) => path))),
+    ...sourceFaults(pubspec),
     ...(facts.isPrivate ? [] : urlFaults(pubspec)),
   ]
-  const criterion = { id: 'pubspec', title: 'Provide a valid `pubspec.yaml`', maximum: 10 }
   return [
-    allOrNothing(criterion, faults, 'Its fields are complete and well formed.'),
+    check({ id: 'pubspec', title: 'Complete `pubspec.yaml`' }, faults, 'Its fields are complete and well formed.'),
     facts.isPrivate ? privateUrls : { ...reachable, reason: 'The built-in engine does not open URLs.' },
   ]
 }
@@ -65,15 +65,16 @@ function executableFaults({ executables }: JsonObject, paths: ReadonlySet<string
   return [{ fault, remedy: 'Add the script to `bin/`, or remove it from `executables`.' }]
 }
 
-function urlFaults(pubspec: Pubspec): Fault[] {
-  const { homepage, repository, issueTracker, documentation, funding } = pubspec
+function sourceFaults({ homepage, repository }: Pubspec): Fault[] {
+  if (homepage || repository) return []
+  const remedy = 'Add `repository` with the URL of the source code, so that users can read it and report problems.'
+  return [{ fault: 'There is neither a `repository` nor a `homepage`.', remedy }]
+}
+
+function urlFaults({ homepage, repository, issueTracker, documentation, funding }: Pubspec): Fault[] {
   const named = { homepage, repository, issue_tracker: issueTracker, documentation }
   const given = [...Object.entries(named), ...funding.map((url) => ['funding', url] as const)]
-  const missing: Fault = {
-    fault: 'There is neither a `repository` nor a `homepage`.',
-    remedy: 'Add `repository` with the https URL of the source code, so that users can read it and report problems.',
-  }
-  return [...(homepage || repository ? [] : [missing]), ...given.flatMap(([field, url]) => (url ? urlFault(field, url) : []))]
+  return given.flatMap(([field, url]) => (url ? urlFault(field, url) : []))
 }
 
 function urlFault(field: string, text: string): Fault[] {

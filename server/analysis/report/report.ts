@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A criterion with the points granted to a version. */
+/** A criterion with the points granted to a version. A criterion of the built-in engine is a check: it grants all points or none. */
 const criterion = z.object({
   id: z.string(),
   title: z.string(),
@@ -14,7 +14,7 @@ const criterion = z.object({
 export type Criterion = z.infer<typeof criterion>
 
 const section = z.object({
-  /** Section ids of pana: `convention`, `documentation`, `platform`, `analysis`, `dependency`. `size` is an addition of this server. */
+  /** Section ids of pana: `convention`, `documentation`, `platform`, `analysis`, `dependency`. */
   id: z.string(),
   title: z.string(),
   granted: z.number().int().nonnegative(),
@@ -29,6 +29,8 @@ export type Section = z.infer<typeof section>
 export const reportSchema = z.object({
   engine: z.object({ name: z.enum(['built-in', 'pana']), version: z.string() }),
   sections: z.array(section),
+  /** The checks of the built-in engine, kept with a report by pana. Absent if `sections` has them. */
+  checks: z.array(criterion).optional(),
   /** Criteria that were not measured, with the reason. They do not count towards the maximum. */
   notMeasured: z.array(z.object({ id: z.string(), title: z.string(), reason: z.string() })),
   /** Tags in the format of pub.dev: `platform:web`, `sdk:flutter`, `is:null-safe`, … */
@@ -56,5 +58,28 @@ export const sumOf = (all: readonly Points[]): Points => ({
   maximum: all.reduce((sum, { maximum }) => sum + maximum, 0),
 })
 
+/** Returns the checks of a version. They are the same for every package, unlike the points of pana. */
+export const checksOf = ({ engine, sections, checks }: Pick<Report, 'engine' | 'sections' | 'checks'>): Criterion[] =>
+  checks ?? (engine.name === 'built-in' ? sections.flatMap(({ criteria }) => criteria) : [])
+
+/** Number of checks of the built-in engine. It divides 100, so that `percent` gives the number of passed checks. */
+export const totalChecks = 10
+export const passedChecksOf = (percent: number): number => Math.round((percent * totalChecks) / 100)
+
+/** Returns the share of passed checks in percent, or null if the report is by a release with other checks. */
+export function percentOf(report: Report): number | null {
+  const checks = checksOf(report)
+  const passed = checks.filter(({ granted, maximum }) => granted === maximum).length
+  return checks.length === totalChecks ? Math.floor((100 * passed) / totalChecks) : null
+}
+
 /** Returns the granted and maximum points of a report. */
 export const pointsOf = ({ sections }: Pick<Report, 'sections'>): Points => sumOf(sections)
+
+/** Describes a result, such as "passed 8 of 10 checks". */
+export function outcomeOf(report: Report): string {
+  const [{ granted, maximum }, percent] = [pointsOf(report), percentOf(report)]
+  const checks = percent === null ? [] : [`passed ${passedChecksOf(percent)} of ${totalChecks} checks`]
+  const points = report.engine.name === 'pana' ? [`got ${granted} of ${maximum} points`] : []
+  return [...checks, ...points].join(' and ')
+}

@@ -46,7 +46,7 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
 async function writePages({ contents, facts, api }: Subject, path: string): Promise<string | null> {
   const { name, version } = facts
   const { description } = contents.pubspec
-  const about = { name, version, description, repository: repositoryOf(contents.pubspec), readme: contents.readme?.text ?? null }
+  const about = { name, version, description, repository: repositoryOf(contents.pubspec) }
   try {
     await packPages(buildPages(api, about), path)
     return null

@@ -55,7 +55,7 @@ const onOff = (isOn: boolean) => (isOn ? 'on' : 'off')
 export const defaultSdk = (em: EntityManager): Promise<SdkInstall | null> =>
   em.findOne(SdkInstall, { isDefault: true }, { orderBy: { kind: 'asc' } })
 
-/** Counts all versions, and the versions that have a report. */
+/** Counts all versions, and the versions that have a report with checks. */
 export async function countCoverage({ database }: Pick<Context, 'database'>): Promise<{ versions: number; scored: number }> {
   const row = await database.reads.get(coverage)
   return { versions: row?.versions ?? 0, scored: row?.scored ?? 0 }
@@ -69,7 +69,7 @@ const coverage = db.selectNoFrom((eb) => [
   eb
     .selectFrom('score_reports')
     .select(({ fn }) => fn.countAll<number>().as('scored'))
-    .where('granted', 'is not', null)
+    .where('checks_percent', 'is not', null)
     .as('scored'),
 ])
 

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AnalysisFailed, type AnalysisResult } from '../report/analyze.ts'
+import { checksOf } from '../report/report.ts'
 import { beginAttempt, markFailed, areDocsOn } from '../docs/service.ts'
 import { db } from '../../platform/db/query.ts'
 import { readRow, withoutSync } from '../../platform/db/statements.ts'
@@ -93,7 +94,13 @@ function storeReport(services: Services, work: Work, { run, result, dependentsOf
   return services.database.fork().transactional(async (em) => {
     const hasChanged = !surface.equals((await readSurfaceOf(em, versionId)) ?? Buffer.alloc(0))
     const isStored = keepsPanaReport
-      ? await storeSurface(em, services.config, versionId, { generation, surface, apiVerdict, isIncomplete: report.isIncomplete ?? false })
+      ? await storeSurface(em, services.config, versionId, {
+          generation,
+          surface,
+          apiVerdict,
+          checks: checksOf(report),
+          isIncomplete: report.isIncomplete ?? false,
+        })
       : await storeFindings(em, services.config, versionId, { generation, report, surface, apiVerdict })
     if (isStored && panaFollows) await requestPana(em, work, services.now())
     // Versions that were compared with the former API, or with an earlier version because this one had none, have another result now.

@@ -22,8 +22,10 @@ export const ScoreReport = defineEntity({
     engineVersion: p.string().length(64).nullable(),
     granted: p.integer().nullable(),
     maximum: p.integer().nullable(),
-    /** Percentage of points, from 0 to 100, rounded down; null when nothing was measured. */
+    /** The percentage that servers of the release before checks show. Older reports have a percentage of points. */
     percent: p.integer().nullable(),
+    /** Percentage of passed checks, from 0 to 100; null before the first analysis, and for analyses by a release without checks. */
+    checksPercent: p.integer().nullable(),
     /** The report as JSON text. */
     report: p.text().nullable(),
     /** The tags that search supports, separated by spaces. */

@@ -132,7 +132,7 @@ export async function regenerateDocs(context: SignedInContext, name: string): Pr
 }
 
 /**
- * Queues an analysis of every version without a report, or of every version (`again`), newest first, after newly published versions. Returns their
+ * Queues an analysis of every version without checks, or of every version (`again`), newest first, after newly published versions. Returns their
  * number. @throws ApiError Conflict while scoring is off.
  */
 export async function scoreVersions(context: SignedInContext, { again = false } = {}): Promise<number> {
@@ -187,7 +187,7 @@ function queueBelow(em: EntityManager, { start, again, at, from }: Window): Prom
               .selectFrom('score_reports as r')
               .select('r.version_id')
               .whereRef('r.version_id', '=', 'n.id')
-              .where('r.granted', 'is not', null),
+              .where('r.checks_percent', 'is not', null),
           ),
         ),
       ),

@@ -8,7 +8,7 @@ import { downloadCount, metricsRoute } from './metrics.ts'
  * not analyzed has 0 of 0 points, and callers who may not see downloads get 0.
  */
 const counts = 'likeCount downloadCount30Days: downloads { last30Days }'
-const fields = '@flatten { tags score @flatten { status grantedPoints maxPoints isIncomplete } }'
+const fields = '@flatten { tags score @flatten { status grantedPoints maxPoints passedChecks totalChecks isIncomplete } }'
 const zeroForNull = (path: string): RouteOptions['changes'] => ({
   'package.downloadCount30Days': {
     from: (downloads) => (downloads as { last30Days: number } | null)?.last30Days ?? 0,
@@ -22,7 +22,7 @@ const points = 'grantedPoints maxPoints'
 
 export const scoreRoutes = [
   route('GET /api/packages/:pkg/score', `query ($pkg: String!) { package(name: $pkg) { ${counts} displayedVersion ${fields} } }`, {
-    summary: 'Points, likes, downloads and tags of the latest version, or of the highest one when all are retracted.',
+    summary: 'Checks, points, likes, downloads and tags of the latest version, or of the highest one when all are retracted.',
     answer: 'package',
     changes: zeroForNull('package.displayedVersion'),
     ...ofDisplayedVersion,
@@ -32,7 +32,7 @@ export const scoreRoutes = [
     'GET /api/packages/:pkg/versions/:version/score',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { ${counts} version(version: $version) ${fields} } }`,
     {
-      summary: 'Points, likes, downloads and tags of a version.',
+      summary: 'Checks, points, likes, downloads and tags of a version.',
       answer: 'package',
       changes: zeroForNull('package.version'),
       ...ofVersion,
@@ -41,8 +41,9 @@ export const scoreRoutes = [
   route(
     'GET /api/packages/:pkg/versions/:version/scoring-report',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { score {
-      status error isIncomplete engine engineVersion startedAt finishedAt ${points}
+      status error isIncomplete engine engineVersion startedAt finishedAt ${points} passedChecks totalChecks
       report {
+        checks { id: key title ${points} reason remedy }
         sections { id: key title ${points} status criteria { id: key title ${points} reason remedy } }
         notMeasured { id: key title reason } tags notes documented { documented total } sizes { kind files bytes }
       }

@@ -1,5 +1,5 @@
 import { wordEnum } from '../../platform/graphql/payload.ts'
-import type { Criterion, Report, Section } from '../report/report.ts'
+import { checksOf, type Criterion, passedChecksOf, type Report, type Section, totalChecks } from '../report/report.ts'
 import { builder } from '../../platform/graphql/builder.ts'
 import { audienceOf } from '../../platform/access/audience.ts'
 import { viewerCan, canBrowse } from '../../platform/access/policy.ts'
@@ -30,18 +30,17 @@ const SectionStatus = wordEnum<Section['status']>('ScoreSectionStatus', 'Result 
   not_measured: 'Nothing was measured, so the section has no points.',
 })
 
+const renderReason = ({ reason }: { reason: string }, _args: object, context: Context) => renderRemark(context, reason)
+
 const CriterionRef = builder.objectRef<Criterion>('ScoreCriterion').implement({
-  description: 'A criterion that points are granted for.',
+  description: 'A criterion that points are granted for, or a check, which passes with all points.',
   fields: (t) => ({
     key: t.exposeString('id', { description: 'Stable identifier across reports.' }),
     title: t.exposeString('title', { description: 'Title.' }),
     grantedPoints: t.exposeInt('granted', { description: 'Granted points.' }),
     maxPoints: t.exposeInt('maximum', { description: 'Maximum points.' }),
     reason: t.exposeString('reason', { description: 'Reason for the granted points, as Markdown.' }),
-    reasonHtml: t.string({
-      description: 'The reason as sanitized HTML.',
-      resolve: ({ reason }, _args, context) => renderRemark(context, reason),
-    }),
+    reasonHtml: t.string({ description: 'The reason as sanitized HTML.', resolve: renderReason }),
     remedyHtml: t.string({
       nullable: true,
       description: 'The remedy as sanitized HTML.',
@@ -58,7 +57,7 @@ const SectionRef = builder.objectRef<Section>('ScoreSection').implement({
   description: 'A section of a report.',
   fields: (t) => ({
     key: t.exposeString('id', {
-      description: 'Stable identifier across reports: `convention`, `documentation`, `platform`, `analysis`, `dependency` or `size`.',
+      description: 'Stable identifier across reports: `convention`, `documentation`, `platform`, `analysis` or `dependency`.',
     }),
     title: t.exposeString('title', { description: 'Title.' }),
     grantedPoints: t.exposeInt('granted', { description: 'Granted points.' }),
@@ -74,10 +73,7 @@ const NotMeasuredRef = builder.objectRef<Report['notMeasured'][number]>('ScoreNo
     key: t.exposeString('id', { description: 'Identifier of the criterion or section.' }),
     title: t.exposeString('title', { description: 'Title.' }),
     reason: t.exposeString('reason', { description: 'Why the criterion was not measured, as Markdown.' }),
-    reasonHtml: t.string({
-      description: 'The reason as sanitized HTML.',
-      resolve: ({ reason }, _args, context) => renderRemark(context, reason),
-    }),
+    reasonHtml: t.string({ description: 'The reason as sanitized HTML.', resolve: renderReason }),
   }),
 })
 
@@ -106,6 +102,12 @@ const ReportRef = builder.objectRef<Report>('ScoreReport').implement({
       type: [SectionRef],
       description: 'Sections of the report, with their points.',
     }),
+    checks: t.field({
+      extensions: { size: 10 },
+      type: [CriterionRef],
+      description: 'The checks, which are the same for every package. Empty for an analysis by a release without checks.',
+      resolve: (report) => report.checks ?? [],
+    }),
     notMeasured: t.expose('notMeasured', {
       extensions: { size: 5 },
       type: [NotMeasuredRef],
@@ -121,13 +123,9 @@ const ReportRef = builder.objectRef<Report>('ScoreReport').implement({
     documented: t.expose('documented', {
       type: DocumentedRef,
       nullable: true,
-      description: 'Documentation coverage of the public API. Null if no library could be parsed.',
+      description: 'Doc comment coverage. Null if no library was read.',
     }),
-    sizes: t.expose('sizes', {
-      extensions: { size: 10 },
-      type: [SizeRef],
-      description: 'Size of the archive by kind of file, largest first.',
-    }),
+    sizes: t.expose('sizes', { extensions: { size: 10 }, type: [SizeRef], description: 'Archive size by kind of file, largest first.' }),
   }),
 })
 
@@ -149,9 +147,15 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
       nullable: true,
       description: 'Maximum points of all measured criteria. Null until the version is analyzed.',
     }),
+    passedChecks: t.int({
+      nullable: true,
+      description: 'Number of passed checks. Null until the version is analyzed.',
+      resolve: ({ percent }) => (percent === null ? null : passedChecksOf(percent)),
+    }),
+    totalChecks: t.int({ description: 'Number of checks, which is the same for every package.', resolve: () => totalChecks }),
     percent: t.exposeInt('percent', {
       nullable: true,
-      description: 'Percentage of points, from 0 to 100, rounded down. Used for sorting and filtering searches.',
+      description: 'Percentage of passed checks, from 0 to 100. Used for sorting and filtering searches.',
     }),
     isIncomplete: t.exposeBoolean('isIncomplete', {
       description:
@@ -173,9 +177,10 @@ builder.objectFields(ScoreRef, (t) => ({
     type: ReportRef,
     nullable: true,
     description: 'The full report. Null until the version is analyzed, or if the report mentions packages that you cannot see.',
-    resolve: async ({ versionId, granted }, _args, context) => {
+    resolve: async ({ versionId, granted, percent }, _args, context) => {
       const report = granted === null ? null : await reportOf(context, versionId)
-      return report && (await mentionsHiddenPackages(context, versionId, report)) ? null : report
+      if (!report || (await mentionsHiddenPackages(context, versionId, report))) return null
+      return { ...report, checks: percent === null ? [] : checksOf(report) }
     },
   }),
   log: t.string({

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { ApiVerdict } from '../dart/changes.ts'
-import { pointsOf, type Report, reportSchema } from '../report/report.ts'
+import { checksOf, type Criterion, outcomeOf, percentOf, pointsOf, type Report, reportSchema } from '../report/report.ts'
 import { recordEvents } from '../../accounts/audit/service.ts'
 import { db } from '../../platform/db/query.ts'
 import { changeRows, insertRows, lockRows, readRow } from '../../platform/db/statements.ts'
@@ -55,31 +55,35 @@ export async function storeFindings(em: EntityManager, here: Here, versionId: st
   const found = findings.report.engine.name === 'pana' ? await withRemarks(em, versionId, findings.report) : findings.report
   const report = { ...found, leadsTo: [...new Set([...(found.leadsTo ?? []), ...(await mentionablePackages(em, here, versionId))])] }
   if (!(await writeReport(em, versionId, { ...findings, report }))) return false
-  const { granted, maximum } = pointsOf(findings.report)
   const { name, version, packageId, isLatest } = about
-  const summary = `${name} ${version} got ${granted} of ${maximum} points`
+  const outcome = outcomeOf(report)
+  const summary = `${name} ${version} ${outcome}`
   await recordEvents(em, [{ kind: 'package.scored', actor: null, summary, package: name, version }])
-  await writeLog(em, { level: 'info', package: name, version, message: `${granted} of ${maximum} points (${engineOf(findings.report)})` })
+  await writeLog(em, { level: 'info', package: name, version, message: `${outcome} (${engineOf(report)})` })
   if (isLatest) await refreshIndex(em, here, packageId)
   return true
 }
 
-/** Stores only the public API; a report by another engine stays. Returns false if the version was deleted or has a later result. */
+/** Stores only the public API and the checks; the rest of a report by another engine stays. Returns false if the version was deleted or has a later result. */
 export async function storeSurface(
   em: EntityManager,
   here: Here,
   versionId: string,
-  { generation, surface, apiVerdict, isIncomplete }: Surface,
+  { generation, surface, apiVerdict, checks, isIncomplete }: Surface,
 ): Promise<boolean> {
   const about = await lockVersion(em, versionId)
   if (!about) return false
-  const result = { generation, finished_at: currentTimeOf(em), error: null, is_incomplete: isIncomplete }
+  const earlier = await readReport(em, versionId)
+  const report = earlier && { ...earlier, checks }
+  const judged = report && { report: JSON.stringify(report), ...percentages(report) }
+  const result = { generation, finished_at: currentTimeOf(em), error: null, is_incomplete: isIncomplete, ...judged }
   if ((await changeRows(em, updateReport(versionId).set(result).where('generation', '<', generation))) === 0) return false
   await writeSurface(em, versionId, surface, apiVerdict)
   if (about.isLatest) await refreshIndex(em, here, about.packageId)
   return true
 }
 
+const percentages = (report: Report) => ({ percent: percentOf(report), checks_percent: percentOf(report) })
 const updateReport = (versionId: string) => db.updateTable('score_reports').where('version_id', '=', versionId)
 
 /** Returns the stored public API of a version, or null. */
@@ -88,7 +92,7 @@ export async function readSurfaceOf(em: EntityManager, versionId: string): Promi
   return row ? Buffer.from(row.surface) : null
 }
 
-type Surface = { generation: number; surface: Buffer; apiVerdict: ApiVerdict | null; isIncomplete: boolean }
+type Surface = { generation: number; surface: Buffer; apiVerdict: ApiVerdict | null; checks: Criterion[]; isIncomplete: boolean }
 
 /** Returns whether the last report of a version is by this engine. */
 export async function hasReportOf(em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> {
@@ -137,13 +141,14 @@ export async function storeFailure(em: EntityManager, versionId: string, error: 
   await writeLog(em, { level: 'error', package: name, version, message: error })
 }
 
-/** Adds what pana does not report to pana's report: notes and documentation coverage of the built-in engine. */
+/** Adds what pana does not report to pana's report: checks, notes and documentation coverage of the built-in engine. */
 async function withRemarks(em: EntityManager, versionId: string, report: Report): Promise<Report> {
   const earlier = await readReport(em, versionId)
   if (!earlier) return report
   const notes = earlier.notes.filter((note) => !note.startsWith(notJudged) && !report.notes.includes(note))
   const { leadsTo, isIncomplete } = earlier
-  return { ...report, notes: [...report.notes, ...notes], documented: report.documented ?? earlier.documented, leadsTo, isIncomplete }
+  const documented = report.documented ?? earlier.documented
+  return { ...report, notes: [...report.notes, ...notes], checks: checksOf(earlier), documented, leadsTo, isIncomplete }
 }
 
 async function readReport(em: EntityManager, versionId: string): Promise<Report | null> {
@@ -176,7 +181,6 @@ async function writeReport(
   { generation, report, surface, apiVerdict, log }: Findings,
 ): Promise<boolean> {
   const { granted, maximum } = pointsOf(report)
-  const percent = maximum > 0 ? Math.floor((100 * granted) / maximum) : null
   const text = JSON.stringify(report)
   if (text.length > maxReportLength)
     throw new PermanentFailure(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
@@ -184,7 +188,7 @@ async function writeReport(
     generation,
     granted,
     maximum,
-    percent,
+    ...percentages(report),
     report: text,
     error: null,
     finished_at: currentTimeOf(em),

@@ -16,12 +16,13 @@ export const checklistSteps = {
   https: 'Serve the registry over HTTPS.',
   second_factor: 'Give each administrator with a password a second factor. Optional.',
   sign_in: 'Add a sign-in provider. Optional.',
+  mirror: 'Mirror another package server, such as pub.dev. Optional.',
   trusted_publishing: 'Allow a CI system to publish without a stored secret. Optional.',
 } as const satisfies Record<string, string>
 export type ChecklistStepName = keyof typeof checklistSteps
 export type ChecklistStep = { name: ChecklistStepName; isDone: boolean; isOptional: boolean }
 
-const optionalSteps: readonly string[] = ['second_factor', 'sign_in', 'trusted_publishing'] satisfies ChecklistStepName[]
+const optionalSteps: readonly string[] = ['second_factor', 'sign_in', 'mirror', 'trusted_publishing'] satisfies ChecklistStepName[]
 export type Checklist = { isHidden: boolean }
 
 const setting: Setting<Checklist> = { key: 'setup.checklist', schema: z.object({ isHidden: z.boolean() }), initial: { isHidden: false } }
@@ -45,6 +46,7 @@ export async function stepsOf({ database, config, now }: Pick<Context, 'database
     https: config.SERVER_URL.startsWith('https:'),
     second_factor: lacking?.total === 0,
     sign_in: config.oidcProviders.length > 0 || Boolean(known?.provider),
+    mirror: config.UPSTREAM_URL !== undefined,
     trusted_publishing: Boolean(known?.trusted_publisher),
   }
   return Object.entries(done).map(([name, isDone]) => ({

@@ -34,6 +34,14 @@ export const people = [
   { name: 'Noah Fischer', role: 'viewer', publishers: [] },
 ] as const
 
+/** Returns the e-mail address of a person. */
+export const emailOf = (name: string): string =>
+  `${name
+    .normalize('NFD')
+    .replace(/[^\p{L} ]/gu, '')
+    .toLowerCase()
+    .replaceAll(' ', '.')}@harbor.example`
+
 /** The packages, each after its dependencies. Columns: name | kind | publisher | weight | description | topics | types | dependencies. */
 const table = `
 harbor_lints | dart | platform | 92 | Lint rules and analyzer settings shared by all Harbor projects. | lints analysis | RuleSet Severity |

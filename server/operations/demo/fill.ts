@@ -2,7 +2,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { pack } from 'tar-stream'
 import { buffer } from 'node:stream/consumers'
-import { type DemoPackage, demoPackages, people, publishers } from './catalog.ts'
+import { type DemoPackage, demoPackages, emailOf, people, publishers } from './catalog.ts'
 import { filesOf, type Files, hasPictures, screenshotPath } from './files.ts'
 import { createRandom, type Random, seedOf } from './random.ts'
 import { planReleases, type Release } from './releases.ts'
@@ -18,6 +18,8 @@ export type DemoServer = {
   setTime(time: Date): void
   /** Creates the owner. */
   createOwner(email: string, displayName: string): Promise<void>
+  /** Signs a person in with their password. */
+  signIn(email: string): Promise<void>
   /** Signs a person in with their password and returns the secret of a new token. */
   createToken(email: string): Promise<string>
   /** Sends a request. Returns the parsed answer. Throws if the server rejects it. */
@@ -28,14 +30,14 @@ export type DemoServer = {
   report(text: string): void
 }
 
-type Person = { id: string; secret: string }
+type Person = { id: string; email: string; secret: string }
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
 /**
  * Fills an empty server through its API, as people would over a year until `end`: accounts, publishers, packages with several hundred versions,
- * likes, retractions and advisories. Returns the releases.
+ * likes, retractions, advisories and sign-ins. Returns the releases.
  */
 export async function fillServer(server: DemoServer, end: Date): Promise<Release[]> {
   const packages = demoPackages()
@@ -49,15 +51,9 @@ export async function fillServer(server: DemoServer, end: Date): Promise<Release
   await changeOptions(server, persons)
   await likeAll(server, persons, packages, end)
   await importAdvisories(server, persons, releases)
+  await signInLately(server, end)
   return releases
 }
-
-export const emailOf = (name: string): string =>
-  `${name
-    .normalize('NFD')
-    .replace(/[^\p{L} ]/gu, '')
-    .toLowerCase()
-    .replaceAll(' ', '.')}@harbor.example`
 
 async function createPeople(server: DemoServer): Promise<Person[]> {
   const { password } = server
@@ -78,7 +74,18 @@ async function personOf(server: DemoServer, name: string): Promise<Person> {
   const email = emailOf(name)
   const secret = await server.createToken(email)
   const { userId } = await server.request(secret, 'GET', '/api/auth/me')
-  return { id: String(userId), secret }
+  return { id: String(userId), email, secret }
+}
+
+/** After how many days people who publish sign in again. */
+const signInDays = 30
+
+/** Signs everyone in during the last day, except the last person, who has not been back since the invitation. */
+async function signInLately(server: DemoServer, end: Date): Promise<void> {
+  for (const [index, { name }] of people.slice(0, -1).entries()) {
+    server.setTime(new Date(end.getTime() - (people.length - index) * hourMs))
+    await server.signIn(emailOf(name))
+  }
 }
 
 /** Creates the publishers as the owner, who is an administrator of each, and adds the others. */
@@ -106,6 +113,7 @@ function ownerOf(persons: readonly Person[], publisher: string | null): Person {
 async function publishAll(server: DemoServer, persons: readonly Person[], releases: readonly Release[]): Promise<void> {
   const pictures = new Map<string, Buffer>()
   const published = new Map<string, Release[]>()
+  const signedIn = new Map<Person, number>()
   for (const [index, release] of releases.entries()) {
     const { pkg, version, at } = release
     const history = [...(published.get(pkg.name) ?? []), release]
@@ -113,8 +121,13 @@ async function publishAll(server: DemoServer, persons: readonly Person[], releas
     if (hasPictures(release) && !pictures.has(pkg.name)) pictures.set(pkg.name, await drawScreenshot(pkg))
     const picture = pictures.get(pkg.name)
     const files = { ...filesOf(release, history, server.serverUrl), ...(picture && { [screenshotPath]: picture }) }
-    const { secret } = ownerOf(persons, pkg.publisher)
+    const person = ownerOf(persons, pkg.publisher)
+    const { secret } = person
     server.setTime(at)
+    if (at.getTime() - (signedIn.get(person) ?? 0) > signInDays * dayMs) {
+      await server.signIn(person.email)
+      signedIn.set(person, at.getTime())
+    }
     await publish(server, secret, await archiveOf(files))
     if (history.length === 1 && pkg.publisher)
       await server.request(secret, 'PUT', `/api/packages/${pkg.name}/publisher`, { publisherId: pkg.publisher })

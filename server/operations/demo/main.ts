@@ -7,8 +7,8 @@ import { hashPassword } from '../../accounts/users/hashing.ts'
 import { emailKey } from '../../accounts/users/input.ts'
 import { generatePassword } from '../../accounts/users/password.ts'
 import { openServices } from '../../open-services.ts'
-import { people } from './catalog.ts'
-import { type DemoServer, emailOf, fillServer } from './fill.ts'
+import { emailOf, people } from './catalog.ts'
+import { type DemoServer, fillServer } from './fill.ts'
 import { ConfigError, readConfig } from '../../platform/config/config.ts'
 import { cookieName } from '../../platform/http/cookies.ts'
 import { basePath } from '../../platform/http/public-url.ts'
@@ -90,6 +90,7 @@ function demoServer(services: Services, app: FastifyInstance, { clock, password 
     allowsPublic: config.PUBLIC_PACKAGES_ENABLED,
     setTime: (time) => void (clock.now = time),
     createOwner: (email, displayName) => createOwner(services, { email, displayName, password }),
+    signIn: async (email) => void (await signIn(send, email, password)),
     createToken: (email) => createToken(send, email, password),
     request: async (secret, method, path, body) => (await send(method, path, { secret, body })).body,
     upload: async (secret, path, archive) => void (await send('POST', path, { secret, body: archive })),
@@ -126,8 +127,11 @@ function sender(app: FastifyInstance, serverUrl: string): Send {
   }
 }
 
+const signIn = (send: Send, email: string, password: string): Promise<Answer> =>
+  send('POST', '/api/auth/login', { body: { email, password } })
+
 async function createToken(send: Send, email: string, password: string): Promise<string> {
-  const { cookies } = await send('POST', '/api/auth/login', { body: { email, password } })
+  const { cookies } = await signIn(send, email, password)
   const { body } = await send('POST', '/api/auth/keys', { cookies, body: { name: 'Laptop', scopes: ['read', 'write', 'admin'] } })
   return String(body['secret'])
 }

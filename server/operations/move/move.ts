@@ -88,7 +88,13 @@ async function buildIndex(config: Config, client: Client, report: (done: number,
 }
 
 /** Search tables. They are derived from the other tables, so they are rebuilt when any of those changed. */
-const index = ['package_search_documents', 'package_search_brief', 'package_search_full']
+const index = [
+  'package_search_documents',
+  'package_search_brief',
+  'package_search_full',
+  'package_search_symbols',
+  'package_search_symbol_terms',
+]
 
 /**
  * Prepares the continuation of an interrupted move: clears the target tables whose copied rows differ from the SQLite file, and the tables that

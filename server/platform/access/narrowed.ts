@@ -69,6 +69,7 @@ const endpoints: [string, Rule][] = [
     'GET /api/package-names',
     'GET /api/package-name-completion-data',
     'GET /api/search',
+    'GET /api/search/symbols',
     'GET /packages.json',
     'GET /feed.atom',
     'GET /mirror/api/package-name-completion-data',
@@ -95,7 +96,7 @@ const graphqlPaths = new Set(['/graphql', '/graphql/'])
 
 const rootFields = new Map<string, Rule>([
   ...list('read', 'package', ['Query.package']),
-  ...list('read', 'all', ['Query.packages', 'Query.packageNames', 'Query.searchPackages']),
+  ...list('read', 'all', ['Query.packages', 'Query.packageNames', 'Query.searchPackages', 'Query.searchSymbols']),
   ...list('publish', 'later', ['Mutation.createUpload', 'Mutation.finalizeUpload']),
   ...list('retract', 'package', ['Mutation.updateVersionOptions']),
 ])
@@ -108,12 +109,19 @@ const objectFields: Record<string, string> = {
   Package: 'latest latestPrerelease displayedVersion version versions versionGroups downloads advisories',
   PackageVersion:
     'package advisories apiDocumentation changelog comparison dependencies environment example file files install license readme score screenshots',
+  ApiDocumentation: 'page libraries declarations',
+  ApiPage: 'sections',
+  ApiPageSection: 'entries',
+  ApiLibrary: 'declarations',
   PackageVersionConnection: 'edges nodes pageInfo',
   PackageVersionEdge: 'node',
   PackageConnection: 'edges nodes pageInfo',
   PackageEdge: 'node',
   PackageSearchConnection: 'edges nodes pageInfo',
   PackageSearchEdge: 'node',
+  ApiSymbolConnection: 'edges nodes pageInfo',
+  ApiSymbolEdge: 'node',
+  ApiSymbol: 'package',
   PackageFiles: 'nodes',
   PackageFileContent: 'file',
   PackageDownloads: 'byVersion versions weeks',

@@ -52,7 +52,7 @@ export function readPageIndex(file: string): PageIndex {
     const page = known.find(({ pattern }) => pattern.test(path))
     // The router rejects paths that cannot be decoded.
     const params = Object.fromEntries(
-      Object.entries(page?.pattern.exec(path)?.groups ?? {}).map(([name, value]) => [name, decodeURIComponent(value)]),
+      Object.entries(page?.pattern.exec(path)?.groups ?? {}).flatMap(([name, value]) => (value ? [[name, decodeURIComponent(value)]] : [])),
     )
     const queries = [session, ...(page?.queries ?? []).filter((one) => !one.withoutSearch || search === '')]
     return {
@@ -67,7 +67,7 @@ const patternOf = (path: string): RegExp =>
   new RegExp(
     `^${path
       .replace(/\/$/, '')
-      .replace('/**', '(?:/.*)?')
+      .replace('/**', '(?:/(?<path>.*?))?')
       .replace(/:(\w+)/g, '(?<$1>[^/]+)')}/?$`,
     'i',
   )

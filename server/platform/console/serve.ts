@@ -4,6 +4,7 @@ import type { GraphQLSchema } from 'graphql'
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { unknownAddress } from '../../errors.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { noStore, prefers } from '../http/caching/conditional.ts'
@@ -16,11 +17,12 @@ import type { TrustedDocuments } from '../graphql/trusted-documents.ts'
 import { type FirstAnswers, firstAnswerer, lacksSubject } from './first-answers.ts'
 import { pageHead, type PageSummarizer } from './page-head.ts'
 import { readPageIndex } from './page-index.ts'
+import { textOfAnswers } from './page-text.ts'
 import { mountSiteFiles, siteFiles } from './site-files.ts'
 
 /**
- * The console's Content-Security-Policy. The API reference (platform/rest/reference.ts), the OAuth error page (accounts/oauth/binary.ts) and
- * messages of the documentation (analysis/docs/message-page.ts) have their own.
+ * The console's Content-Security-Policy. The OAuth error page (accounts/oauth/binary.ts) and messages of the documentation
+ * (analysis/docs/message-page.ts) have their own.
  */
 const policyFor = ({ README_IMAGES }: Pick<Services['config'], 'README_IMAGES'>, page: string): string =>
   `default-src 'self'; script-src ${["'self'", ...inlineScripts(page)].join(' ')}; style-src 'self' 'unsafe-inline'; img-src 'self' data:${README_IMAGES === 'direct' ? ' https: http:' : ''}; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'`
@@ -51,7 +53,8 @@ export async function mountConsole(app: FastifyInstance, services: Services, sen
     app.route<{ Params: { '*': string } }>({
       method: ['HEAD', 'GET'],
       url: '/assets/*',
-      handler: (request, reply) => reply.sendFile(request.params['*']),
+      // Diagrams are drawn in a frame without an origin, whose scripts count as those of another one.
+      handler: (request, reply) => reply.header('cross-origin-resource-policy', 'cross-origin').sendFile(request.params['*']),
     })
   }
   mountSiteFiles(app, services, root)
@@ -87,6 +90,7 @@ export function consoleSender(services: Services, { schema, documents, summarize
       )
     : notBuilt
   const policy = policyFor(services.config, page)
+  const texts = readTexts()
   const answersTo = firstAnswerer(services, schema, documents)
   return async (request, reply) => {
     const path = pathBelow(base, request)
@@ -105,9 +109,28 @@ export function consoleSender(services: Services, { schema, documents, summarize
       .type('text/html; charset=utf-8')
       .header('content-security-policy', policy)
       .header('cache-control', known.answers.length > 0 ? noStore : 'no-cache')
-      .send(pageWith(page, { head, files }, known))
+      .send(withText(pageWith(page, { head, files }, known), texts[path] ?? (known.isSignedIn ? null : textOfAnswers(known.answers))))
   }
 }
+
+/** Returns the HTML of the help pages by path, for browsers without JavaScript. */
+const readTexts = (): Record<string, string> => {
+  const file = join(root, 'help.json')
+  return existsSync(file) ? z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8'))) : {}
+}
+
+/**
+ * Replaces what browsers without JavaScript show with the text of the page, if there is one. Only they parse it: for others the element ends at the first
+ * end tag, which sanitized attributes may contain.
+ */
+const withText = (page: string, text: string | null) =>
+  text === null
+    ? page
+    : page.replace(
+        /<noscript>.*<\/noscript>/s,
+        () =>
+          `<noscript><main class="container-page py-10"><div class="document max-w-3xl">${text.replaceAll(/<(?=\/?noscript)/gi, '&lt;')}</div></main></noscript>`,
+      )
 
 /** Adds the files and answers that a page needs to the HTML page. */
 function pageWith(page: string, { head, files }: { head: string; files: string[] }, { session, answers }: FirstAnswers): string {

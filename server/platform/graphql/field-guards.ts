@@ -82,8 +82,7 @@ function checkGlobalId(value: unknown, { types, known }: { types: string[]; know
   const field = fieldOf(path)
   const typename = typeOf(String(value))
   if (typename === null || !known.includes(typename)) throw invalidInput(`${field}: ${quoted(value)} is not an id of this server.`, field)
-  if (!types.includes(typename))
-    throw invalidInput(`${field}: ${quoted(value)} is the id of a ${typename}. Send the id of a ${types.join(' or ')}.`, field)
+  if (!types.includes(typename)) throw invalidInput(`${field}: must be the id of a ${types.join(' or ')}, not of a ${typename}.`, field)
 }
 
 const quoted = (value: unknown) => JSON.stringify(String(value).slice(0, 100))

@@ -9,11 +9,16 @@ const manifest = z.object({
   license: z.string().optional(),
   author: z.union([z.string(), z.object({ name: z.string() }).transform(({ name }) => name)]).optional(),
 })
-const lock = z.object({ packages: z.record(z.string(), z.object({ version: z.string().optional() })) })
+const lock = z.object({
+  packages: z.record(z.string(), z.object({ version: z.string().optional(), dependencies: z.record(z.string(), z.string()).optional() })),
+})
 const bundled = z.array(z.object({ name: z.string(), version: z.string() }))
 
-/** Packages that are part of the console but not imported as modules: styles, icons, and the viewer of the REST reference. */
-const otherPackages = ['tailwindcss', '@iconify-json/lucide', 'swagger-ui-dist']
+/** Packages that are part of the console but not imported as modules: styles and icons. */
+const otherPackages = ['tailwindcss', '@iconify-json/lucide']
+
+/** A package that the console loads as one file, which contains its dependencies. */
+const wholePackage = 'node_modules/mermaid'
 
 /** Returns the folders of all packages in a build, as listed by the builds. */
 export function bundledFolders(builds: string[]): string[] {
@@ -24,7 +29,12 @@ export function bundledFolders(builds: string[]): string[] {
     return folder
   }
   const modules = builds.flatMap((build) => bundled.parse(readJson(join(build, 'licenses.json'))))
-  return [...modules.map(folderOf), ...otherPackages.map((name) => `node_modules/${name}`)]
+  const whole = new Set([wholePackage])
+  for (const folder of whole)
+    for (const name of Object.keys(packages[folder]?.dependencies ?? {}))
+      if (!name.startsWith('@types/'))
+        whole.add(`${folder}/node_modules/${name}` in packages ? `${folder}/node_modules/${name}` : `node_modules/${name}`)
+  return [...modules.map(folderOf), ...whole, ...otherPackages.map((name) => `node_modules/${name}`)]
 }
 
 /**

@@ -29,7 +29,7 @@ const input = {
 export default defineConfig({
   publicDir: false,
   plugins: [builtPlaces(), inAscii()],
-  ssr: { noExternal: true, external: [...loadedFromFolder, 'pg-native', 'swagger-ui-dist'] },
+  ssr: { noExternal: true, external: [...loadedFromFolder, 'pg-native'] },
   build: {
     ssr: true,
     outDir: into,

@@ -1,4 +1,5 @@
 import type { GraphQLSchema, OperationDefinitionNode } from 'graphql'
+import { type ErrorCode, statusOf } from '../../errors.ts'
 import { rootFields } from '../graphql/caller-check.ts'
 import type { BinaryRoute, CallerRule, ErrorStatus, Route } from './route.ts'
 
@@ -24,6 +25,13 @@ export const rejections = {
   ],
   default: ['Error', 'Any other failure.'],
 } as const satisfies Record<ErrorStatus | 'default', [name: string, description: string]>
+
+/** Returns the codes of errors with a status, for the API reference. Only package clients upload packages. */
+export function errorCodesOf(status: ErrorStatus, { pub }: { pub?: boolean }): ErrorCode[] {
+  const codes = (Object.keys(statusOf) as ErrorCode[]).filter((code) => statusOf[code] === status)
+  const known: ErrorCode[] = codes.length > 0 ? codes : ['InvalidInput']
+  return known.filter((code) => pub || code !== 'PackageRejected')
+}
 
 const strictestFirst = ['owner', 'admin', 'session', 'write', 'ownAccount', 'read', 'browse', 'signedIn', 'identity'] as const
 

@@ -17,7 +17,7 @@ import { rootFields } from '../graphql/caller-check.ts'
 import { version } from '../config/version.ts'
 import { pubJson } from '../pub/listing.ts'
 import { cookieName } from '../http/cookies.ts'
-import { callerRule, rejections, rejectionsOf, securityRequirements } from './documented-errors.ts'
+import { callerRule, errorCodesOf, rejections, rejectionsOf, securityRequirements } from './documented-errors.ts'
 import { responseSchema, described, inputSchema, type Json, producedSchema, zodSchema } from './json-schema.ts'
 import { compileOperation } from './operation.ts'
 import type { BinaryRoute, ErrorStatus, Route } from './route.ts'
@@ -109,7 +109,7 @@ function rejectionResponses(route: Route | BinaryRoute, statuses: readonly Error
     const [name, description] = rejections[status]
     const response = { description, ...((status === 429 || status === 503) && { headers: retryAfter }), content }
     if (own) return [status, response]
-    used.set(name + suffix, response)
+    used.set(name + suffix, status === 'default' ? response : { ...response, 'x-error-codes': errorCodesOf(status, route) })
     return [status, { $ref: `#/components/responses/${name}${suffix}` }]
   })
   return Object.fromEntries(entries) as Json

@@ -126,3 +126,8 @@ const licenses: License[] = [
     phrases: ['this software is provided as is without any express or implied warranty', 'altered source versions must be plainly marked'],
   },
 ]
+
+const spellings = new Map(licenses.map(({ id }) => [id.toLowerCase(), id]))
+
+/** Returns the SPDX identifier of a license in its usual spelling, such as `BSD-3-Clause` for `bsd-3-clause`. */
+export const licenseName = (id: string): string => spellings.get(id.toLowerCase()) ?? id

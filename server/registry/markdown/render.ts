@@ -5,25 +5,20 @@ import { full as emoji } from 'markdown-it-emoji'
 import footnotes from 'markdown-it-footnote'
 import alerts from 'markdown-it-github-alerts'
 import { finishDocument, numberSlug, placeholderMark, slugOf, unescapeHtml } from './finish.ts'
-import type { CodeHighlighter } from './highlight.ts'
 import { type CodeBlock, type Language, languageNamed } from './languages.ts'
 import type { LinkResolver } from './links.ts'
+import { type Formula, insertFormulas, math } from './math.ts'
 import { sanitizeRendered } from './sanitize.ts'
 
 /**
  * Renders Markdown (GitHub flavor: tables, strikethrough, task lists, alerts, footnotes, emoji shortcodes, bare links, inline HTML) as sanitized HTML.
- * Without `highlight`, code has no colors.
+ * Formulas are code, unless `env` collects them.
  */
-export function renderMarkdown(source: string, resolve: LinkResolver, highlight: CodeHighlighter | null = null): string {
-  const codeBlocks: CodeBlock[] = []
-  const rendered = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
-  if (!highlight) return rendered
-  const found = findHtmlBlocks(rendered, codeBlocks)
-  return insertCode(found, codeBlocks, highlight(codeBlocks))
-}
+export const renderMarkdown = (source: string, resolve: LinkResolver, env: Env = {}): string =>
+  sanitizeRendered(toHtml(source, env), resolve)
 
 /**
- * Renders Markdown as sanitized HTML for the console: with links to headings, boxes around code and tables, and hints on misleading links. `highlight`
+ * Renders Markdown as sanitized HTML for the console: with formulas, links to headings, boxes around code and tables, and hints on misleading links. `highlight`
  * returns the HTML of the code blocks; without it, code has no colors.
  */
 export async function renderDocument(
@@ -32,7 +27,9 @@ export async function renderDocument(
   highlight: ((blocks: CodeBlock[]) => Promise<string[]>) | null,
 ): Promise<string> {
   const codeBlocks: CodeBlock[] = []
-  const rendered = sanitizeRendered(toHtml(source, highlight ? { codeBlocks } : {}), resolve)
+  const formulas: Formula[] = []
+  const env = { formulas, ...(highlight && { codeBlocks }) }
+  const rendered = await insertFormulas(renderMarkdown(source, resolve, env), formulas)
   const sanitized = highlight ? findHtmlBlocks(rendered, codeBlocks) : rendered
   const highlighted = codeBlocks.length > 0 ? ((await highlight?.(codeBlocks)) ?? []) : []
   return insertCode(finishDocument(sanitized), codeBlocks, highlighted)
@@ -45,8 +42,8 @@ export function insertCode(html: string, codeBlocks: readonly CodeBlock[], highl
   return html.replaceAll(codePlaceholder, (placeholder) => codeOf.get(placeholder) ?? '')
 }
 
-/** `codeBlocks` collects the code blocks in known languages. `codeLanguage` is the language of blocks that name none. */
-export type Env = AnyEnv & { codeBlocks?: CodeBlock[]; codeLanguage?: Language; usedSlugs?: Map<string, number> }
+/** `codeBlocks` collects the code blocks in known languages. `codeLanguage` is the language of blocks that name none. `formulas` collects formulas. */
+export type Env = AnyEnv & { codeBlocks?: CodeBlock[]; codeLanguage?: Language; formulas?: Formula[]; usedSlugs?: Map<string, number> }
 
 const toHtml = (source: string, env: Env): string => markdown.render(source.replaceAll(placeholderMark, ''), env)
 
@@ -76,7 +73,7 @@ export function createParser(): Parser {
   rules.footnote_caption = (tokens, index) => String(metaOf(tokens[index]).id + 1)
   return parser
 }
-const markdown = createParser().use(anchors, { slugifyWithState: unusedSlug, getTokensText: headingText, tabIndex: false })
+const markdown = createParser().use(math).use(anchors, { slugifyWithState: unusedSlug, getTokensText: headingText, tabIndex: false })
 
 /** Returns what a plugin stored in its token. */
 const metaOf = (token: Token | undefined) => token?.meta as { id: number; type: string; title: string }

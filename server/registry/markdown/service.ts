@@ -15,7 +15,7 @@ import { escapeCode, highlightLimits, type Language, languageOfFile, splitLines 
 import type { CodeTask, Task, TextTask } from './worker.ts'
 
 /** Increment on every change of the renderer's output. */
-const rendererVersion = 6
+const rendererVersion = 7
 /** Maximum size of a rendered text in bytes. */
 const maxHtmlBytes = 2 * 1024 ** 2
 

@@ -116,7 +116,7 @@ builder.objectFields(UpstreamPackageRef, (t) => ({
     nullable: true,
     extensions: { cost: 100 },
     description:
-      'README of the latest version as sanitized HTML. Null without one, and if the archive is not in the mirror and larger than 20 MiB.',
+      'README of the latest version as sanitized HTML. If the policies allow no version, administrators get that of the newest one. Null without one, and if the archive is not in the mirror and larger than 20 MiB.',
     resolve: (pkg, _args, context) => readmeOf(context, pkg),
   }),
 }))

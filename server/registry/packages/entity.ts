@@ -12,7 +12,10 @@ export const Package = defineEntity({
   name: 'Package',
   tableName: 'packages',
   extends: Base,
-  indexes: [{ name: 'packages_listed_name', properties: ['name'], where: 'not is_unlisted' }],
+  indexes: [
+    { name: 'packages_listed_name', properties: ['name'], where: 'not is_unlisted' },
+    { name: 'packages_discontinued_name', properties: ['name'], where: 'is_discontinued' },
+  ],
   properties: {
     name: p.string().length(64).unique().ignoreSchemaChanges('collation'),
     /** The name without underscores and digits, used to find names that differ only in those. */

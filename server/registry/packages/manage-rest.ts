@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { agent, agentSchema, nextBefore } from '../../accounts/audit/refs.ts'
+import { csv, exportedAs } from '../../platform/rest/export.ts'
 import { type Data, route, ok } from '../../platform/rest/route.ts'
+import { packageList } from './administration/export-rest.ts'
 import { ofPackage, ofVersion } from './parameters.ts'
 
 const names = { pkg: 'package' }
@@ -105,8 +107,8 @@ const managedPackage = z.object({
 export const packageAdminRoutes = [
   route(
     'GET /api/admin/packages',
-    `query ($q: String, $offset: Int) {
-      managedPackages(first: 50, query: $q, offset: $offset) {
+    `query ($q: String, $visibility: Visibility, $isDiscontinued: Boolean, $hasOwner: Boolean, $isAnalyzed: Boolean, $orderBy: ManagedPackageOrder, $direction: OrderDirection, $offset: Int) {
+      managedPackages(first: 50, query: $q, visibility: $visibility, isDiscontinued: $isDiscontinued, hasOwner: $hasOwner, isAnalyzed: $isAnalyzed, orderBy: $orderBy, direction: $direction, offset: $offset) {
         nodes {
           versionCount archiveBytes publisherId
           package @flatten {
@@ -119,13 +121,15 @@ export const packageAdminRoutes = [
     }`,
     {
       names: { q: 'query' },
-      summary: 'All packages by name, with versions, size, downloads in the last 30 days and owners, 50 per page. `q` is part of the name.',
+      summary:
+        'All packages by name, with versions, size, downloads in the last 30 days and owners, 50 per page. `q` is part of the name. With `Accept: text/csv`, all of them as a file.',
       answer: {
         page: 'managedPackages',
         of: 'packages',
         each: ({ publisherId, uploaders, ...rest }) => ({ ...rest, owners: { publisherId, uploaders } }),
         schema: managedPackage,
       },
+      alternatives: [exportedAs(csv, packageList)],
     },
   ),
   route(

@@ -198,14 +198,15 @@ builder.objectField(PackageRef, 'activity', (t) =>
       description: 'Activity log of the package, newest first. Requires permission to administer the package.',
       args: {
         kind: t.arg.string({ description: 'A kind such as `package.version_retracted`, or a prefix such as `package.`.' }),
+        peopleOnly: t.arg.boolean({ description: 'Whether to leave out what the server did itself, such as scoring.' }),
         olderThan: t.arg.id({ description: 'Returns only entries older than the entry with this UUID.' }),
         direction: t.arg(newestByDefault),
       },
-      resolve: async (pkg, { kind, olderThan, ...page }, context) => {
+      resolve: async (pkg, { kind, peopleOnly, olderThan, ...page }, context) => {
         if (!(await viewerCan(context, canSeeActivity, pkg)))
           throw insufficientPermissions(`Only administrators of ${pkg.name} can see its activity. Ask one of its uploaders.`)
         // An earlier, deleted package with the same name may have entries that belong to other users.
-        return listAuditEntries(context.em, { kind, olderThan, package: pkg.name, from: pkg.createdAt }, page)
+        return listAuditEntries(context.em, { kind, peopleOnly, olderThan, package: pkg.name, from: pkg.createdAt }, page)
       },
     },
     connectionOf(AuditEntryRef),

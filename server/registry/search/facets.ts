@@ -10,18 +10,21 @@ export type FacetValue = { value: string; count: number }
 export type Facets = { facets: Facet[]; isExact: boolean }
 
 /**
- * Counts filter values among the matches that the searcher can see. Returns at most ten values per filter. Filters whose values all match every
- * package come last, because they cannot narrow the search, except filters that the query already uses.
+ * Counts filter values among the matches that the searcher can see. Returns at most ten values per filter. Values of every match are omitted, because
+ * they cannot narrow the search, except values that the query uses.
  */
 export async function facetsOf(source: Source, selection: Selection, searcher: Searcher): Promise<Facets> {
   const { tags, scores, isExact } = await sample(source, selection)
   const counts = countTags(tags).set('score', countScores(scores))
   const shown = ['sdk', 'platform', 'publisher', 'topic', 'license', 'score', ...(searcher ? (['is'] as const) : [])] as const
-  const facets = shown.map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, maxValues) }))
-  const used = new Set<string>([...selection.all.flat().map(filterOf), ...(selection.scores.length > 0 ? ['score'] : [])])
-  const isUseful = ({ filter, values }: Facet) => used.has(filter) || values.some(({ count }) => count < tags.length)
-  const found = facets.filter(({ values }) => values.length > 0)
-  return { facets: [...found.filter(isUseful), ...found.filter((facet) => !isUseful(facet))], isExact }
+  const used = new Set<string>(selection.all.flat())
+  const divides = (filter: Facet['filter'], { value, count }: FacetValue) =>
+    count < tags.length || (filter === 'score' ? selection.scores.length > 0 : used.has(`${filter}:${value}`))
+  const facets = shown.map((filter) => ({
+    filter,
+    values: (counts.get(filter) ?? []).filter((value) => divides(filter, value)).slice(0, maxValues),
+  }))
+  return { facets: facets.filter(({ values }) => values.length > 0), isExact }
 }
 
 /** A completion of a query: the whole completed query, or a package name. `count`: the number of packages that have the added value, if known. */

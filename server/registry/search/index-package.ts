@@ -47,19 +47,23 @@ export type SearchDocument = IndexedTexts & {
   publishedAt?: Date
 }
 
+/** A search document. `source`: the version and analysis whose symbols are indexed; null without any. */
+export type StoredDocument = { id: number | string; source: string | null }
+
 /**
  * Creates or replaces a package's search document in the transaction of `em`. The package's own row must be flushed first. The cost depends on the
- * length of the texts, not on the number of packages.
+ * length of the texts, not on the number of packages. Returns the document's id, and what its indexed symbols were read from.
  */
-export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
+export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<StoredDocument> {
   const { packageId, name, tags, implemented = null, shownTo, score, createdAt, updatedAt, publishedAt = createdAt } = document
   const terms = documentTerms(document)
-  const row = await readRow<{ id: number | string }>(
+  const row = await readRow<StoredDocument>(
     em,
     `insert into package_search_documents (package_id, name, created_at, updated_at, published_at, shown_to, score, tags, summary)
      values (?, ?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (package_id) do update set name = excluded.name, created_at = excluded.created_at, updated_at = excluded.updated_at,
-       published_at = excluded.published_at, shown_to = excluded.shown_to, score = excluded.score, tags = excluded.tags, summary = excluded.summary returning id`,
+       published_at = excluded.published_at, shown_to = excluded.shown_to, score = excluded.score, tags = excluded.tags, summary = excluded.summary
+     returning id, (select source from package_search_symbols s where s.document_id = package_search_documents.id limit 1) as source`,
     [
       packageId,
       name,
@@ -72,9 +76,12 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
   )
   if (!row) throw new Error(`No search document for ${name}`)
   const tagTerms = [everyTerm, ...(shownTo === 0 ? [unlistedTerm] : []), ...tags.map(tagTerm)]
-  if (em.getPlatform() instanceof BasePostgreSqlPlatform) return storeVectors(em, row.id, terms, tagTerms)
-  await storeTexts(em, row.id, terms, tagTerms)
-  await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
+  if (em.getPlatform() instanceof BasePostgreSqlPlatform) await storeVectors(em, row.id, terms, tagTerms)
+  else {
+    await storeTexts(em, row.id, terms, tagTerms)
+    await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
+  }
+  return row
 }
 
 /** Returns the dependencies whose name continues the package's own name: parts of the package, such as `geolocator_android` of `geolocator`. */

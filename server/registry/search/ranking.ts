@@ -86,7 +86,7 @@ function rankedRow(
 const isAnonymous = (reach: Reach) => reach === 'public'
 
 /** SQL: orders documents `d` by popularity, then by name. */
-function byPopularity(reach: Reach): string {
+export function byPopularity(reach: Reach): string {
   const popularity = isAnonymous(reach) ? '20 * d.public_dependents + 5 * d.likes' : '20 * d.dependents + 5 * d.likes + d.downloads / 50'
   return `${popularity} desc, length(d.name), d.name`
 }
@@ -165,7 +165,5 @@ async function allOf(source: Source, selection: WordSelection, limit: number): P
 function joined({ backend }: Source, { sql, parameters }: Statement, selection: Selection): Statement {
   const conditions = rowConditions(selection)
   const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
-  // Force the narrow index for sorting: reading thousands of full rows with their texts takes ten times as long.
-  const hint = backend === 'sqlite' ? ' indexed by package_search_documents_renown' : ''
-  return { sql: `(${sql}) m join package_search_documents d${hint} on d.id = m.id${where}`, parameters }
+  return { sql: `(${sql}) m join package_search_documents d${dialectOf(backend).narrow} on d.id = m.id${where}`, parameters }
 }

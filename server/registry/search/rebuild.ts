@@ -21,7 +21,7 @@ declare module '../../services.ts' {
 type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now' | 'state'>
 
 /** Version of the index format. Increment it when terms, tags or visibility are computed differently: every package is then reindexed. */
-const indexFormat = 6
+const indexFormat = 7
 export const storedFormat: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
 /** Id of the last package reindexed in the current format; null when all packages are. A restart continues from this package. */

@@ -17,6 +17,7 @@ import {
 } from '../packages/versions/searched-texts.ts'
 import { markVisibilityChange } from '../packages/visibility.ts'
 import { lockEntries, lockEntry, removeFromIndex, type ShownTo, storeDocument } from './index-package.ts'
+import { storeSymbols } from './symbols/index-symbols.ts'
 import { tagsOf } from './tags.ts'
 
 /** SQL expression: the visibility (`ShownTo`) of package `p` in search. Parameter: `hostedHere`. */
@@ -41,7 +42,7 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     isUnlisted: Boolean(row.is_unlisted),
     isDiscontinued: Boolean(row.is_discontinued),
   }
-  await storeDocument(em, {
+  const document = await storeDocument(em, {
     packageId,
     name,
     description: row.description,
@@ -56,6 +57,7 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     updatedAt: toDate(row.updated_at),
     publishedAt: toDate(row.published_at),
   })
+  await storeSymbols(em, document, { name, versionId: row.version_id, generation: row.generation ?? null })
 }
 
 type PackageRow = {
@@ -76,7 +78,7 @@ const selectPackage = (
   texts: string,
   analysis: string,
   publishedAt: string,
-) => `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued, ${texts}
+) => `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued, v.id as version_id, ${texts}
     exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
     ${publishedAt} as published_at, ${shownTo} as shown_to
   from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version ${analysis} where p.id = ?`

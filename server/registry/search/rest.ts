@@ -14,6 +14,15 @@ export const searchRoutes = [
       answer: { page: 'searchPackages', of: 'packages', next: { field: 'next' } },
     },
   ),
+  route(
+    'GET /api/search/symbols',
+    'query ($q: String!, $offset: Int) { searchSymbols(first: 50, query: $q, offset: $offset) { nodes { name kind parent library version package @flatten { package: name } } totalCount } }',
+    {
+      summary: 'Searches the public APIs of the latest versions for types, functions and members, best match first, 50 per page.',
+      names: { q: 'query' },
+      answer: { page: 'searchSymbols', of: 'symbols', next: { field: 'next' } },
+    },
+  ),
   route('GET /api/topic-name-completion-data', '{ topics: completeSearch(query: "topic:", first: 100) { label count } }', {
     summary: 'The 100 most frequent topics with their number of packages, counted in up to 1,000 packages. For completion in editors.',
     answer: { from: countsByTopic, schema: z.record(z.string(), z.int()) },

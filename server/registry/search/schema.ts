@@ -22,7 +22,7 @@ export const PackageSort = builder.enumType('PackageSort', {
     CREATED: { value: 'created', description: 'By the time of the first publication.' },
     DOWNLOADS: { value: 'downloads', description: 'By downloads in the last 30 days.' },
     LIKES: { value: 'likes', description: 'By likes.' },
-    SCORE: { value: 'score', description: 'By share of points; packages without a score count as the lowest.' },
+    SCORE: { value: 'score', description: 'By passed checks; packages without a score count as the lowest.' },
     NAME: { value: 'name', description: 'By name.' },
   } satisfies Record<string, { value: SearchSort; description: string }>,
 })
@@ -66,9 +66,9 @@ const excerpt = {
 } as const
 
 /** Requires the permission to browse: members see all listed packages; anonymous callers see public packages if the server allows public browsing. */
-const browseAccess = { skipTypeScopes: true, authScopes: { browse: true } } as const
+export const browseAccess = { skipTypeScopes: true, authScopes: { browse: true } } as const
 
-const searchText = { extensions: { maxLength: 1000 } }
+export const searchText = { extensions: { maxLength: 1000 } }
 
 const resultLimit = {
   required: true,
@@ -98,7 +98,7 @@ const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
     facets: t.expose('facets', {
       extensions: { size: 8, cost: 20 },
       type: [FacetRef],
-      description: 'Filters with at least one value. Filters that cannot narrow the search come last.',
+      description: 'Filters that can narrow the search. Values that all matches have are omitted, unless the query uses them.',
     }),
     isExact: t.exposeBoolean('isExact', { description: 'Whether all matches were counted. If false, only the first 1,000 were.' }),
   }),
@@ -124,7 +124,7 @@ builder.queryField('searchPackages', (t) =>
       ...browseAccess,
       type: PackageRef,
       description:
-        'Searches packages whose name, topics, description, README or public API contain all words, except words such as `the`. A blank query returns all packages. If hardly anything matches, the search corrects one letter of each unknown word; if nothing does, it leaves out the word that excludes most packages (`searchedFor`). Filters: `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` followed by a value, and `score:` followed by `>=`, `>`, `<=`, `<` or `=` and a percentage of points from 0 to 100. A leading `-` excludes matches. Of the filters on pub.dev, `runtime:` finds the platforms of a runtime and `dependency*:` direct dependencies; `has:`, `show:` and `updated:` are left out (`searchedFor`).',
+        'Searches packages whose name, topics, description, README or public API contain all words, except words such as `the`. A blank query returns all packages. If hardly anything matches, the search corrects one letter of each unknown word; if nothing does, it leaves out the word that excludes most packages (`searchedFor`). Filters: `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` followed by a value, and `score:` followed by `>=`, `>`, `<=`, `<` or `=` and a percentage of passed checks from 0 to 100. A leading `-` excludes matches. Of the filters on pub.dev, `runtime:` finds the platforms of a runtime and `dependency*:` direct dependencies; `has:`, `show:` and `updated:` are left out (`searchedFor`).',
       args: searchArguments,
       resolve: (_root, { orderBy, ...args }, context) => findPage(context, { ...args, sort: orderBy }),
     },
@@ -211,7 +211,7 @@ builder.queryField('completeSearch', (t) =>
   }),
 )
 
-const searcherOf = ({ viewer, scopes }: Pick<Context, 'viewer' | 'scopes'>): Searcher => viewer && { id: viewer.id, scopes }
+export const searcherOf = ({ viewer, scopes }: Pick<Context, 'viewer' | 'scopes'>): Searcher => viewer && { id: viewer.id, scopes }
 
 type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher' | 'here'>
 

@@ -97,7 +97,7 @@ async function administeredTags({ reads }: Source, userId: string): Promise<Tag[
 /** A required or excluded property. */
 export type QueryFilter = { filter: Filter | 'runtime'; value: string; negated: boolean }
 
-/** A comparison with a package's score (percentage of points, 0 to 100). Packages without a score never match. */
+/** A comparison with a package's score (percentage of passed checks, 0 to 100). Packages without a score never match. */
 export type ScoreFilter = { operator: ScoreOperator; points: number; negated: boolean }
 export type ScoreOperator = '>=' | '>' | '<=' | '<' | '='
 

@@ -7,7 +7,7 @@ import { checkMirrored, type LaterVersion, type LockState, maxMirrored, type Mir
 import { type CheckedPackage, checkUpgrades, maxPackages, type UpgradeCheck, type UpgradeState } from './service.ts'
 
 /** Maximum length of a pubspec.lock in characters. */
-const maxLength = 256 * 1024
+export const maxLength = 256 * 1024
 
 const StateEnum = builder.enumType('UpgradeState', {
   description: 'How the version of a package in a lock file relates to its latest version.',
@@ -28,7 +28,7 @@ const ReasonEnum = builder.enumType('LockedReason', {
   } satisfies Record<Uppercase<Reason>, { value: Reason; description: string }>,
 })
 
-const LockedRef = builder.objectRef<CheckedPackage>('LockedPackage').implement({
+export const LockedRef = builder.objectRef<CheckedPackage>('LockedPackage').implement({
   description: 'A package of this registry in a lock file.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Name of the package.' }),
@@ -50,7 +50,7 @@ const LockedRef = builder.objectRef<CheckedPackage>('LockedPackage').implement({
   }),
 })
 
-const CheckRef = builder.objectRef<UpgradeCheck>('UpgradeCheck').implement({
+export const CheckRef = builder.objectRef<UpgradeCheck>('UpgradeCheck').implement({
   description: 'The packages of a lock file, compared with the latest versions on this server.',
   fields: (t) => ({
     packages: t.field({

@@ -80,7 +80,7 @@ const unreadable: [string, UpstreamFault][] = [
   ],
 ]
 
-const refusal = /^colors is not available because advisories about it cannot be read \(policy "advisories"; [\x20-\x7e]+\)\.$/
+const refusal = /^colors is not available, because security advisories about it cannot be read: [\x20-\x7e]+\.$/
 
 describe('advisories of which one cannot be read', () => {
   it.each(unreadable)('refuse the package while the policy is enforced: %s', async (_what, fault) => {

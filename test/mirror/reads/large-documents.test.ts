@@ -157,7 +157,7 @@ it('does not compare versions with more advisories than it can, and refuses the 
     expect({ status, message: body.error.message }, path).toEqual({
       status: 403,
       message:
-        'many is not available because advisories about it cannot be read (policy "advisories"; they are too many to compare them with 10000 versions).',
+        'many is not available, because security advisories about it cannot be read: they are too many to compare them with 10000 versions.',
     })
   }
 })

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { readApi } from '../../../server/analysis/dart/read-api.ts'
 import { surfaceOf } from '../../../server/analysis/dart/surface.ts'
-import { criterionFor, reportFor, soundPubspec } from '../../support/analysis.ts'
+import { reportFor, soundPubspec } from '../../support/analysis.ts'
 
 const library = (source: string) => ({ 'lib/sound.dart': `/// A.\nlibrary;\n${source}` })
 
@@ -12,21 +12,20 @@ async function supportedTags(files: Record<string, string>, manifest = soundPubs
   return tags.filter((tag) => /^(?:sdk|platform):/.test(tag)).map((tag) => tag.split(':')[1])
 }
 
-it('gives all points to a package that supports all platforms', async () => {
+/** Returns the notes of a package about its platforms. */
+const notesFor = async (...args: Parameters<typeof reportFor>) => (await reportFor(...args)).notes
+
+it('notes nothing about a package that supports all platforms', async () => {
   expect(await supportedTags(library(''))).toEqual(['dart', 'flutter', 'android', 'ios', 'windows', 'linux', 'macos', 'web'])
-  expect(await criterionFor('platforms')).toMatchObject({
-    granted: 20,
-    reason: 'It supports Android, iOS, Linux, macOS, web, Windows.',
-    remedy: null,
-  })
+  expect(await notesFor()).toEqual([])
 })
 
 it('reports which import makes a platform unsupported', async () => {
   const files = { ...library("import 'src/files.dart';"), 'lib/src/files.dart': "import 'dart:io';" }
   expect(await supportedTags(files)).not.toContain('web')
-  const { granted, reason } = (await criterionFor('platforms', { files })) ?? {}
-  expect(granted).toBe(20)
-  expect(reason).toMatch(/Not supported:\n\n- web: .*`lib\/src\/files\.dart` → `dart:io`\.$/)
+  expect(await notesFor({ files })).toEqual([
+    expect.stringMatching(/^Platforms that are not supported:\n\n- web: .*`lib\/src\/files\.dart` → `dart:io`\.$/),
+  ])
 })
 
 it('follows conditional imports', async () => {
@@ -34,22 +33,15 @@ it('follows conditional imports', async () => {
   expect(await supportedTags(files)).toContain('web')
 })
 
-it('gives half the points if the web is supported, but not WebAssembly', async () => {
+it('notes that the web is supported, but not WebAssembly', async () => {
   const files = library("import 'dart:html';")
   expect(await supportedTags(files)).toEqual(['dart', 'flutter', 'web'])
-  expect(await criterionFor('platforms', { files })).toMatchObject({
-    granted: 10,
-    reason: expect.stringContaining('cannot be compiled to WebAssembly'),
-    remedy: expect.stringContaining('`package:web`'),
-  })
+  expect(await notesFor({ files })).toContainEqual(expect.stringMatching(/cannot be compiled to WebAssembly.*`package:web`/))
 })
 
-it('gives no points if no platform is supported', async () => {
+it('notes that no platform is supported', async () => {
   const files = library("import 'dart:io';\nimport 'dart:js_interop';")
-  expect(await criterionFor('platforms', { files })).toMatchObject({
-    granted: 0,
-    reason: expect.stringMatching(/^No platform is supported/),
-  })
+  expect(await notesFor({ files })).toContainEqual(expect.stringMatching(/^No platform is supported/))
 })
 
 it('takes the libraries of known dependencies into account', async () => {
@@ -83,15 +75,13 @@ flutter:
 it('trusts the platforms that a plugin declares, and requires a Swift package', async () => {
   const manifest = plugin('{pluginClass: Sound}')
   expect(await supportedTags({}, manifest)).toEqual(['flutter', 'android', 'ios'])
-  expect(await criterionFor('platforms', { manifest })).toMatchObject({
-    granted: 10,
-    remedy: expect.stringContaining('`ios/sound/Package.swift`'),
-  })
-  expect(await criterionFor('platforms', { manifest, files: { 'ios/sound/Package.swift': '' } })).toMatchObject({ granted: 20 })
-  expect(await criterionFor('platforms', { manifest: plugin('{pluginClass: Sound, sharedDarwinSource: true}') })).toMatchObject({
-    remedy: expect.stringContaining('`darwin/sound/Package.swift`'),
-  })
-  expect(await criterionFor('platforms', { manifest: plugin('{default_package: sound_ios}') })).toMatchObject({ granted: 20 })
+  const missing = (notes: string[]) => notes.flatMap((note) => /Add `(.*Package\.swift)`/.exec(note)?.[1] ?? [])
+  expect(missing(await notesFor({ manifest }))).toEqual(['ios/sound/Package.swift'])
+  expect(missing(await notesFor({ manifest, files: { 'ios/sound/Package.swift': '' } }))).toEqual([])
+  expect(missing(await notesFor({ manifest: plugin('{pluginClass: Sound, sharedDarwinSource: true}') }))).toEqual([
+    'darwin/sound/Package.swift',
+  ])
+  expect(missing(await notesFor({ manifest: plugin('{default_package: sound_ios}') }))).toEqual([])
 })
 
 it.each([

@@ -5,50 +5,77 @@ import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { buildPages } from '../../../server/analysis/api-pages/build.ts'
 import { packPages, PagesTooLarge, readIndex } from '../../../server/analysis/api-pages/pack.ts'
-import { about, apiOf, declared, memberOf, pagesOf, shapes } from '../../support/api.ts'
+import { about, apiOf, declared, filesOf, memberOf, pagesOf, shapes } from '../../support/api.ts'
 
-const mainOf = (page: string | undefined) => /<main[^>]*>([\s\S]*)<\/main>/.exec(page ?? '')?.[1] ?? ''
-
-it('creates a page for each library and type, and a search page', async () => {
-  expect([...(await pagesOf(shapes, about)).keys()].toSorted()).toEqual([
-    'extras/index.html',
-    'index.html',
-    'search.html',
-    'shapes/Circle.html',
-    'shapes/Shape.html',
-    'shapes/index.html',
+it('creates a page for each library and type, and indexes of their declarations', async () => {
+  const files = await filesOf(shapes, about)
+  expect([...files.keys()]).toEqual([
+    '',
+    '*libraries',
+    '*symbols',
+    '*file:lib/shapes.dart',
+    'shapes',
+    'shapes/Shape',
+    'shapes/Circle',
+    'extras',
   ])
+  const page = JSON.parse(files.get('shapes/Circle') ?? '{}')
+  expect(page).toMatchObject({ title: 'Circle', kind: 'class', library: { name: 'shapes', path: 'shapes' } })
+  expect(page.contents).toEqual([
+    {
+      id: 'section-constructors',
+      label: 'Constructors',
+      entries: [
+        { id: 'api-Circle', label: 'Circle' },
+        { id: 'api-Circle.around', label: 'Circle.around' },
+      ],
+    },
+    { id: 'section-inherited', label: 'Inherited', entries: [] },
+  ])
+  const [library] = JSON.parse(files.get('*libraries') ?? '[]')
+  expect(library.declarations).toEqual([
+    { name: 'Circle', kind: 'class', path: 'shapes/Circle', anchor: null, isDeprecated: false },
+    { name: 'largest', kind: 'function', path: 'shapes', anchor: 'largest', isDeprecated: false },
+    { name: 'Shape', kind: 'class', path: 'shapes/Shape', anchor: null, isDeprecated: false },
+  ])
+  const located = JSON.parse(files.get('*file:lib/shapes.dart') ?? '[]') as { name: string; line: number }[]
+  expect(located).toContainEqual({ name: 'Shape.area', path: 'shapes/Shape', anchor: 'area', line: expect.any(Number) })
+  expect(located.map(({ line }) => line)).toEqual(located.map(({ line }) => line).toSorted((a, b) => a - b))
 })
 
 it('documents a declaration that several libraries export on one page', async () => {
-  const extras = mainOf((await pagesOf(shapes, about)).get('extras/index.html'))
-  expect(extras).toContain('<a href="../shapes/Shape.html">Shape</a>')
+  const extras = (await pagesOf(shapes, about)).get('extras')
+  expect(extras).toContain('<a href="{page}/api/shapes/Shape">Shape</a>')
   expect(extras).not.toContain('<h2 id="section-classes">')
 })
 
 it('links the types of signatures, and wraps long ones to a line per parameter', async () => {
-  const circle = mainOf((await pagesOf(shapes, about)).get('shapes/Circle.html'))
-  expect(circle).toContain('<span class="k">class</span> Circle <span class="k">extends</span> <a href="Shape.html">Shape</a>')
+  const circle = (await pagesOf(shapes, about)).get('shapes/Circle')
   expect(circle).toContain(
-    'Circle.around(\n  <a href="Shape.html">Shape</a> other, {\n  double margin = 1.5,\n  String label = &#39;a, Shape&#39;,\n  ',
+    '<span class="hl-k">class</span> Circle <span class="hl-k">extends</span> <a href="{page}/api/shapes/Shape">Shape</a>',
+  )
+  const named = apiOf([declared('function', 'get', { signature: 'Shape get(int get)' })])
+  expect((await pagesOf(named, about)).get('shapes')).toContain('<code>Shape get(int get)</code>')
+  expect(circle).toContain(
+    'Circle.around(\n  <a href="{page}/api/shapes/Shape">Shape</a> other, {\n  double margin = 1.5,\n  String label = &#39;a, Shape&#39;,\n  ',
   )
 })
 
 it('lists inherited members, subtypes and supertypes', async () => {
   const pages = await pagesOf(shapes, about)
-  expect(mainOf(pages.get('shapes/Circle.html'))).toContain('<li><a href="Shape.html#area">area</a></li>')
-  expect(mainOf(pages.get('shapes/Shape.html'))).toContain('<dt>Subtypes</dt>\n<dd>\n<a href="Circle.html">Circle</a>')
+  expect(pages.get('shapes/Circle')).toContain('<li><a href="{page}/api/shapes/Shape#area">area</a></li>')
+  expect(pages.get('shapes/Shape')).toContain('<dt>Subtypes</dt>\n<dd>\n<a href="{page}/api/shapes/Circle">Circle</a>')
 })
 
 it.each([
-  ['[Circle]', '<a href="../shapes/Circle.html">Circle</a>'],
-  ['[Circle.around]', '<a href="../shapes/Circle.html#Circle.around">Circle.around</a>'],
-  ['[Circle.area]', '<a href="../shapes/Shape.html#area">Circle.area</a>'],
-  ['[new Circle]', '<a href="../shapes/Circle.html#Circle">new Circle</a>'],
+  ['[Circle]', '<a href="{page}/api/shapes/Circle">Circle</a>'],
+  ['[Circle.around]', '<a href="{page}/api/shapes/Circle#Circle.around">Circle.around</a>'],
+  ['[Circle.area]', '<a href="{page}/api/shapes/Shape#area">Circle.area</a>'],
+  ['[new Circle]', '<a href="{page}/api/shapes/Circle#Circle">new Circle</a>'],
   ['[Shape.==]', '[Shape.==]'],
-  ['[Shape.operator ==]', '<a href="../shapes/Shape.html#operator%3D%3D">Shape.operator ==</a>'],
-  ['[largest()]', '<a href="../shapes/index.html#largest">largest()</a>'],
-  ['[shapes.Circle]', '<a href="../shapes/Circle.html">shapes.Circle</a>'],
+  ['[Shape.operator ==]', '<a href="{page}/api/shapes/Shape#operator%3D%3D">Shape.operator ==</a>'],
+  ['[largest()]', '<a href="{page}/api/shapes#largest">largest()</a>'],
+  ['[shapes.Circle]', '<a href="{page}/api/shapes/Circle">shapes.Circle</a>'],
   ['[count]', '<code>count</code>'],
   ['[Unknown]', '<code>Unknown</code>'],
   ['list[0]', 'list[0]'],
@@ -56,16 +83,16 @@ it.each([
   ['[Circle][]', '<a'],
   ["a\n@docImport 'other.dart';\nb", '<p>a</p>\n<p>b</p>'],
   ['`[Circle]`', '<code>[Circle]</code>'],
-  ['{@macro round}', 'It is <a href="../shapes/Circle.html">Circle</a>-shaped.'],
-  ['<i>a</i> [measure]', '<i>a</i> <a href="#measure">measure</a>'],
-  ['a <b>bold</b> [Circle]', 'a <b>bold</b> <a href="../shapes/Circle.html"'],
+  ['{@macro round}', 'It is <a href="{page}/api/shapes/Circle">Circle</a>-shaped.'],
+  ['<i>a</i> [measure]', '<i>a</i> <a href="{page}/api/more#measure">measure</a>'],
+  ['a <b>bold</b> [Circle]', 'a <b>bold</b> <a href="{page}/api/shapes/Circle"'],
 ])('resolves %s in a doc comment', async (doc, shown) => {
   const named = declared('function', 'measure', { doc, signature: 'void measure(int count)' })
   const api = { ...shapes, libraries: [...shapes.libraries, ...apiOf([named], { path: 'more.dart', name: 'more' }).libraries] }
-  expect(mainOf((await pagesOf(api, about)).get('more/index.html'))).toContain(shown)
+  expect((await pagesOf(api, about)).get('more')).toContain(shown)
 })
 
-it('renders Markdown as in documents of the package, in comments and in the README', async () => {
+it('renders Markdown as in documents of the package', async () => {
   const text = `\`\`\`dart
 final a = '<b>'; // c
 \`\`\`
@@ -95,30 +122,23 @@ class Unnamed {}
 `
   const own = [declared('class', 'Shown', { doc: text }), declared('class', 'Other', { doc: `[x](src/a.dart) a[^1]\n\n[^1]: b` })]
   const repository = 'https://github.com/acme/shapes'
-  const pages = await pagesOf(apiOf(own), { ...about, readme: text, repository })
-  const version = `packages/${about.name}/versions/${about.version}`
-  for (const [path, up] of [
-    ['shapes/Shown.html', '../../../../'],
-    ['index.html', '../../../'],
-  ] as const) {
-    const page = mainOf(pages.get(path))
-    expect(page).toContain('<span class="hl-c">// c</span>')
-    expect(page).toContain('<span class="hl-g">a</span>')
-    expect(page).toMatch(
-      /<div class="markdown-alert markdown-alert-warning"><p class="markdown-alert-title">Warning<\/p>\s*<p>Hot. \u{1f525}<\/p>/u,
-    )
-    expect(page).toMatch(/<th align="right">a<\/th>\s*<th align="center">b<\/th>/)
-    expect(page).not.toMatch(/style=|\u{fdd0}/u)
-    expect(page).toContain(`<a href="${up}${version}/changelog">changes</a>`)
-    expect(page).toMatch(/ href="https:\/\/example\.com\/"[^>]*>site<\/a>/)
-    expect(page).toContain('type="checkbox"')
-    expect(page).toContain('The note.')
-  }
-  const shown = mainOf(pages.get('shapes/Shown.html'))
-  expect(shown).toContain(`<a href="../../../../${version}/files/doc/guide.md#start">Guide</a>`)
-  expect(shown).toContain('<span class="hl-n">Unnamed</span>')
-  expect(shown).toContain('<span class="hl-k">const</span> indented')
-  const ids = [...(pages.get('shapes/Shown.html')?.matchAll(/ id="([^"]+)"/g) ?? [])].map(([, id]) => id)
+  const pages = await pagesOf(apiOf(own), { ...about, repository })
+  const page = pages.get('shapes/Shown') ?? ''
+  expect(page).toContain('<span class="hl-c">// c</span>')
+  expect(page).toContain('<span class="hl-g">a</span>')
+  expect(page).toMatch(
+    /<div class="markdown-alert markdown-alert-warning"><p class="markdown-alert-title">Warning<\/p>\s*<p>Hot. \u{1f525}<\/p>/u,
+  )
+  expect(page).toMatch(/<th align="right">a<\/th>\s*<th align="center">b<\/th>/)
+  expect(page).not.toMatch(/style=|\u{fdd0}/u)
+  expect(page).toContain('<a href="{page}/changelog">changes</a>')
+  expect(page).toMatch(/ href="https:\/\/example\.com\/"[^>]*>site<\/a>/)
+  expect(page).toContain('type="checkbox"')
+  expect(page).toContain('The note.')
+  expect(page).toContain('<a href="{page}/files/doc/guide.md#start">Guide</a>')
+  expect(page).toContain('<span class="hl-n">Unnamed</span>')
+  expect(page).toContain('<span class="hl-k">const</span> indented')
+  const ids = Array.from(page.matchAll(/ id="([^"]+)"/g), ([, id]) => id)
   expect(new Set(ids).size).toBe(ids.length)
 })
 
@@ -134,14 +154,14 @@ it('omits declarations marked @nodoc', async () => {
 it('leaves the URLs of images to the server that sends the pages, and lists declarations without images', async () => {
   const doc = '![a](https://example.com/a.png) ![b](doc/b.png) ![c](../../../../c.png) <img src="/d.png" alt="d">'
   const pages = await pagesOf(apiOf([declared('class', 'Shown', { doc })]), { ...about, repository: 'https://github.com/acme/shapes' })
-  const sources = (path: string) => Array.from(mainOf(pages.get(path)).matchAll(/<img src="([^"]*)"/g), ([, source]) => source)
-  expect(sources('shapes/Shown.html')).toEqual([
+  const sources = (path: string) => Array.from((pages.get(path) ?? '').matchAll(/<img src="([^"]*)"/g), ([, source]) => source)
+  expect(sources('shapes/Shown')).toEqual([
     '\u{FDD0}image:https://example.com/a.png',
     '\u{FDD0}image:https://github.com/acme/shapes/raw/HEAD/lib/doc/b.png',
     '\u{FDD0}image:https://github.com/acme/shapes/raw/HEAD/d.png',
   ])
-  expect(sources('shapes/index.html')).toEqual([])
-  expect(mainOf(pages.get('shapes/index.html'))).toContain('>a</a>')
+  expect(sources('shapes')).toEqual([])
+  expect(pages.get('shapes')).toContain('>a</a>')
 })
 
 it('escapes all content of a package', async () => {
@@ -158,20 +178,18 @@ it('escapes all content of a package', async () => {
     ...api,
     libraries: api.libraries.map((library) => ({ ...library, name: evil, doc, path: `${evil}.dart`, foreignExports: [evil] })),
   }
-  const texts = { name: evil, version: evil, description: evil, readme: doc, repository: `https://github.com/${evil}` }
+  const texts = { name: evil, version: evil, description: evil, repository: `https://github.com/${evil}` }
   const pages = await pagesOf(hostile, texts)
-  expect(pages.size).toBe(5)
+  expect(pages.size).toBe(4)
   for (const [path, content] of pages) {
-    expect(path).toMatch(/^[\w$=.-]+(\/[\w$=.-]+)?\.html$/)
+    expect(path).toMatch(/^(?:[\w$=.-]+(?:\/[\w$=.-]+)?)?$/)
     const outside = content
       .replaceAll(/<img src="\u{FDD0}image:https:\/\/evil\.example\/[pq]\.png" alt="p?" loading="lazy" decoding="async" \/>/gu, '')
       .replaceAll(/<source srcset="\u{FDD0}image:https:\/\/evil\.example\/s\.png" \/>/gu, '')
-      .replace(/<script src="(\.\.\/)+-\/docs\.js" data-search="(\.\.\/)*search\.html"><\/script>/, '')
-      .replace(/<script type="application\/json" id="page-index">[^<]*<\/script>/, '')
     expect(outside).not.toMatch(
       /<(script|img|source|iframe|form|style|meta http|object|embed|svg|base)|<[^>]*\son\w+=[^>]*>(?!<)|javascript:[^<]*"/i,
     )
-    for (const [, href = ''] of outside.matchAll(/<[^>]*\s(?:href|src)="([^"]*)"/g)) expect(href).toMatch(/^(https?:\/\/|#|[\w./%-])/)
+    for (const [, href = ''] of outside.matchAll(/<[^>]*\s(?:href|src)="([^"]*)"/g)) expect(href).toMatch(/^(https?:\/\/|#|\{page\}\/)/)
   }
 })
 
@@ -181,12 +199,12 @@ it('packs pages deterministically and reads single pages', async () => {
     const file = join(folder, 'pages')
     const { pages, bytes } = await packPages(buildPages(shapes, about), file)
     const packed = await readFile(file)
-    expect({ pages, bytes }).toEqual({ pages: 6, bytes: packed.length })
+    expect({ pages, bytes }).toEqual({ pages: 5, bytes: packed.length })
     const index = await readIndex(bytes, async ({ start, end }) => packed.subarray(start, end + 1))
-    const { offset, length, size } = index.get('shapes/Circle.html') ?? { offset: 0, length: 0, size: 0 }
+    const { offset, length, size } = index.get('shapes/Circle') ?? { offset: 0, length: 0, size: 0 }
     const content = gunzipSync(packed.subarray(offset, offset + length)).toString()
     expect(Buffer.byteLength(content)).toBe(size)
-    expect(content).toBe((await pagesOf(shapes, about)).get('shapes/Circle.html'))
+    expect(content).toBe((await filesOf(shapes, about)).get('shapes/Circle'))
     await packPages(buildPages(shapes, about), file)
     expect(await readFile(file)).toEqual(packed)
     await expect(packPages([{ path: 'a', content: 'x'.repeat(17 * 1024 ** 2) }], file)).rejects.toThrow(PagesTooLarge)

@@ -55,7 +55,7 @@ describe('the minimum age', () => {
         rule: 'minimumAge',
         mode: 'enforce',
         effect: 'retract',
-        reason: 'http 1.1.0 is younger than 7 days (policy "minimum age"): it can be used from 2026-12-01 14:06 UTC.',
+        reason: 'http 1.1.0 is younger than 7 days, the minimum age on this server. It can be used from 2026-12-01 14:06 UTC.',
         until: new Date('2026-12-01T14:05:01.5Z'),
       },
     ])
@@ -94,7 +94,7 @@ describe('the minimum age', () => {
 
 describe('lists of packages', () => {
   it('refuses denied packages, even if they are allowed', () => {
-    const denied = 'http 1.1.0 is denied (policy "packages", entry "ht*, versions >=1.1.0 <2.0.0").'
+    const denied = 'http 1.1.0 is denied on this server by the entry "ht*, versions >=1.1.0 <2.0.0".'
     const deny = [select({ name: 'ht*', versions: '>=1.1.0 <2.0.0' })]
     expect(reasons({ packages: { deny } })).toEqual({ '1.1.0': denied })
     expect(reasons({ packages: { deny, allow: [select({ name: 'http' })] } })).toEqual({ '1.1.0': denied })
@@ -102,7 +102,7 @@ describe('lists of packages', () => {
   })
 
   it('allows only what the list of allowed packages selects', () => {
-    const others = (version: string) => `http ${version} is not on the list of allowed packages (policy "packages").`
+    const others = (version: string) => `http ${version} is not among the packages that this server allows.`
     expect(reasons({ packages: { allow: [select({ name: 'http', versions: '^1.0.0' })] } })).toEqual({ '2.0.0-dev': others('2.0.0-dev') })
     expect(Object.keys(reasons({ packages: { allow: [select({ name: 'other' })] } }))).toHaveLength(3)
     const allow = [select({ name: 'http', publisher: 'dart.dev' })]
@@ -114,7 +114,7 @@ describe('lists of packages', () => {
   it('refuses the packages of a denied publisher', () => {
     const deny = [select({ publisher: 'evil.dev' })]
     expect(reasons({ packages: { deny } }, { tags: ['publisher:evil.dev'] })['1.0.0']).toBe(
-      'http 1.0.0 is denied (policy "packages", entry "* of evil.dev").',
+      'http 1.0.0 is denied on this server by the entry "* of evil.dev".',
     )
     expect(reasons({ packages: { deny } }, { tags: ['publisher:dart.dev'] })).toEqual({})
   })
@@ -133,13 +133,14 @@ describe('advisories', () => {
 
   it('refuses affected versions with the severity and the fix', () => {
     expect(reasons({ advisories: { severity: 'moderate' } }, { advisories: rated('MEDIUM') })).toEqual({
-      '1.0.0': 'http 1.0.0 is affected by GHSA-1 (policy "advisories": severity moderate; it is fixed in 1.1.0).',
+      '1.0.0': 'http 1.0.0 is affected by GHSA-1 (severity moderate), which this server does not allow. It is fixed in 1.1.0.',
     })
     expect(reasons({ advisories: { severity: 'high' } }, { advisories: rated('MODERATE') })).toEqual({})
   })
 
   it('treats advisories without a severity as configured', () => {
-    const text = 'http 1.0.0 is affected by GHSA-1 (policy "advisories": no stated severity, treated as high; it is fixed in 1.1.0).'
+    const text =
+      'http 1.0.0 is affected by GHSA-1 (no stated severity, treated as high), which this server does not allow. It is fixed in 1.1.0.'
     expect(reasons({ advisories: { unknownAs: 'high' } }, { advisories: rated(null) })).toEqual({ '1.0.0': text })
     expect(reasons({ advisories: { unknownAs: 'moderate' } }, { advisories: rated(null) })).toEqual({})
     const severity = [{ type: 'CVSS_V3', score: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:N/A:N' }]
@@ -155,20 +156,21 @@ describe('advisories', () => {
   it('names the most severe advisory, and no fix if the advisory has none', () => {
     const worse = osv(advisory('GHSA-9', 'http', { versions: ['1.0.0'], database_specific: { severity: 'CRITICAL' } }))
     expect(reasons({ advisories: {} }, { advisories: [...rated('HIGH'), ...worse] })).toEqual({
-      '1.0.0': 'http 1.0.0 is affected by GHSA-9 (policy "advisories": severity critical).',
+      '1.0.0': 'http 1.0.0 is affected by GHSA-9 (severity critical), which this server does not allow.',
     })
   })
 })
 
 describe('licenses', () => {
-  const where = '(policy "licenses"; upstream states licenses for the latest version only).'
   const reason = (licenses: { allow?: string[]; deny?: string[] }, tags: string[] | null) =>
     reasons({ licenses }, { tags })['1.0.0'] ?? null
 
   it('refuses a package if any of its licenses is denied', () => {
     const deny = ['gpl-3.0']
-    expect(reason({ deny }, ['license:mit', 'license:gpl-3.0'])).toBe(`http 1.0.0 has the denied license gpl-3.0 ${where}`)
-    expect(reason({ deny, allow: ['mit'] }, ['license:mit', 'license:gpl-3.0'])).toContain('denied license')
+    expect(reason({ deny }, ['license:mit', 'license:gpl-3.0'])).toBe(
+      `http 1.0.0 uses the GPL-3.0 license, which this server does not allow.`,
+    )
+    expect(reason({ deny, allow: ['mit'] }, ['license:mit', 'license:gpl-3.0'])).toContain('uses the GPL-3.0 license')
     expect(reason({ deny }, ['license:mit', 'license:osi-approved'])).toBeNull()
   })
 
@@ -176,17 +178,17 @@ describe('licenses', () => {
     const allow = ['mit', 'bsd-3-clause']
     expect(reason({ allow }, ['license:apache-2.0', 'license:mit'])).toBeNull()
     expect(reason({ allow }, ['license:apache-2.0', 'license:osi-approved'])).toBe(
-      `http 1.0.0 has the license apache-2.0, which is not allowed ${where}`,
+      `http 1.0.0 uses the Apache-2.0 license, which this server does not allow.`,
     )
     expect(reason({ allow: ['osi-approved'] }, ['license:apache-2.0', 'license:osi-approved'])).toBeNull()
   })
 
   it('refuses an unknown license only if some licenses are allowed, or if it is denied', () => {
-    const text = `http 1.0.0 has an unknown license, and only some licenses are allowed ${where}`
+    const text = 'The license of http 1.0.0 is not recognized, which this server does not allow.'
     for (const tags of [null, [], ['sdk:dart'], ['license:unknown'], ['license:"><script>']]) {
       expect(reason({ allow: ['mit'] }, tags)).toBe(text)
       expect(reason({ deny: ['gpl-3.0'] }, tags)).toBeNull()
-      expect(reason({ deny: ['unknown'] }, tags)).toBe(`http 1.0.0 has an unknown license, which is denied ${where}`)
+      expect(reason({ deny: ['unknown'] }, tags)).toBe(text)
       expect(reason({ allow: ['unknown', 'mit'] }, tags)).toBeNull()
     }
   })

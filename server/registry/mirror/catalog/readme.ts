@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { ApiError, serviceUnavailable } from '../../../errors.ts'
 import type { Context } from '../../../platform/access/context.ts'
 import { withoutBudget } from '../../../platform/access/budget.ts'
+import { holdsScope } from '../../../platform/access/policy.ts'
 import type { StoredBytes } from '../../../platform/blobs/store.ts'
 import { createFairLimiter, type FairLimiter } from '../../../platform/threads/fair-limiter.ts'
 import { documentRank, decodeText } from '../../archive/documents.ts'
@@ -36,13 +37,14 @@ declare module '../../../services.ts' {
 const turnsOf = ({ state }: Context): FairLimiter => (state.readmeTurns ??= createFairLimiter({ atOnce: 1, waiting: 64, waitingPerKey: 8 }))
 
 /**
- * Returns the README of the latest version as sanitized HTML. Returns null if the policies allow no version, if there is no README, or if the archive
- * is not in the mirror and too large to be fetched for this.
+ * Returns the README of the latest version as sanitized HTML. If the policies allow no version, administrators get that of the newest one, to judge
+ * the refusal. Returns null if there is no README, or if the archive is not in the mirror and too large to be fetched for this.
  * @throws ApiError ServiceUnavailable if the archive cannot be fetched in time.
  */
-export async function readmeOf(context: Context, { listing: { name }, latest, pubspec }: UpstreamPackage): Promise<string | null> {
-  if (!latest) return null
-  const archive = await withoutBudget(context, () => archiveOf(context, name, latest))
+export async function readmeOf(context: Context, { listing: { name }, latest, newest, pubspec }: UpstreamPackage): Promise<string | null> {
+  const version = latest ?? (holdsScope(context, 'admin') ? newest : null)
+  if (!version) return null
+  const archive = await withoutBudget(context, () => archiveOf(context, name, version))
   if (!archive) return null
   const readme = await withoutBudget(context, () => readmeIn(context, archive))
   if (!readme) return null

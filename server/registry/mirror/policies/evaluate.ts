@@ -4,7 +4,16 @@ import { compareParsed, known, parseVersion, type Version } from '../../../platf
 import { affectedAmong, affectedPackages, fixedVersions, type Osv } from '../../advisories/osv.ts'
 import { severities, severityOf } from '../../advisories/severity.ts'
 import type { MirroredListing, MirroredVersion } from '../listing.ts'
-import { describeSelector, type MirrorPolicies, type PolicyRule, policyRules, type Selector } from './settings.ts'
+import { licenseName } from '../../archive/license.ts'
+import {
+  describeSelector,
+  type Exemption,
+  isInEffect,
+  type MirrorPolicies,
+  type PolicyRule,
+  policyRules,
+  type Selector,
+} from './settings.ts'
 
 /** The result of a rule for a version. Verdicts of the mode `audit` have no effect. */
 export type Verdict = {
@@ -30,7 +39,7 @@ export type PackageFacts = {
 export type Judgement = {
   /** By version; only versions with verdicts. */
   verdicts: Map<string, Verdict[]>
-  /** When the minimum age next changes the result; null if it does not. */
+  /** When the minimum age or the end of an exemption next changes the result; null if neither does. */
   changesAt: Date | null
 }
 
@@ -48,17 +57,23 @@ export function judge(policies: MirrorPolicies, listing: MirroredListing, facts:
   })
   const verdicts = new Map<string, Verdict[]>()
   if (checks.length === 0) return { verdicts, changesAt: null }
+  const exemptions = policies.exemptions.filter((one) => one.name === listing.name && isInEffect(one, now))
   for (const version of listing.versions) {
     const candidate = { ...version, parsed: parseVersion(version.version) }
     const found = checks.flatMap(({ rule, mode, check }): Verdict[] => {
-      const finding = check(candidate)
+      const finding = exemptions.some((one) => one.rule === rule && (one.version ?? version.version) === version.version)
+        ? null
+        : check(candidate)
       return finding ? [{ rule, mode, effect: 'refuse', until: null, ...finding }] : []
     })
     if (found.length > 0) verdicts.set(version.version, found)
   }
-  const ends = [...verdicts.values()].flat().flatMap(({ until }) => (until ? [until.getTime()] : []))
+  const untils = [...[...verdicts.values()].flat().map(({ until }) => until), ...exemptions.map(endOf)]
+  const ends = untils.flatMap((until) => (until ? [until.getTime()] : []))
   return { verdicts, changesAt: ends.length > 0 ? new Date(ends.reduce((a, b) => Math.min(a, b))) : null }
 }
+
+const endOf = ({ until }: Exemption): Date | null => (until === null ? null : new Date(until))
 
 /** Whether the policies depend on the advisories of a package. */
 export const needsAdvisories = ({ advisories, minimumAge }: MirrorPolicies): boolean =>
@@ -83,9 +98,9 @@ function checkLists({ packages: { allow, deny } }: MirrorPolicies, { listing: { 
   const allowing = allow.flatMap((one) => matcher(one, { name, publisher }, false))
   return ({ version, parsed }) => {
     const denied = denying.find(({ matches }) => matches(parsed))
-    if (denied) return { reason: `${name} ${version} is denied (policy "packages", entry "${describeSelector(denied.selector)}").` }
+    if (denied) return { reason: `${name} ${version} is denied on this server by the entry "${describeSelector(denied.selector)}".` }
     if (allow.length === 0 || allowing.some(({ matches }) => matches(parsed))) return null
-    return { reason: `${name} ${version} is not on the list of allowed packages (policy "packages").` }
+    return { reason: `${name} ${version} is not among the packages that this server allows.` }
   }
 }
 
@@ -118,13 +133,13 @@ function checkAdvisories(
     const { osv, severity, fixes } = found
     const stated = severity === null ? `no stated severity, treated as ${unknownAs}` : `severity ${severity}`
     const fix = fixes.find((one) => compareParsed(one, parsed) > 0)
-    const advice = fix ? `; it is fixed in ${fix.text}` : ''
-    return { reason: `${name} ${version} is affected by ${osv.id} (policy "advisories": ${stated}${advice}).` }
+    const advice = fix ? ` It is fixed in ${fix.text}.` : ''
+    return { reason: `${name} ${version} is affected by ${osv.id} (${stated}), which this server does not allow.${advice}` }
   }
 }
 
 const unreadableReason = (name: string, problem: string): string =>
-  `${name} is not available because advisories about it cannot be read (policy "advisories"; ${problem}).`
+  `${name} is not available, because security advisories about it cannot be read: ${problem}.`
 
 /** Returns the advisories about a package that are not withdrawn, with the entries about it. */
 const applying = ({ advisories }: PackageFacts, name: string) =>
@@ -139,23 +154,27 @@ const unknown = 'unknown'
 function checkLicenses({ licenses: { allow, deny } }: MirrorPolicies, { listing: { name }, facts }: Subject): Check {
   const tags = tagged(facts, 'license')
   const words = tags.length > 0 ? tags : [unknown]
-  const problem = licenseProblem(words, { allow, deny })
-  const where = 'policy "licenses"; upstream states licenses for the latest version only'
-  return ({ version }) => (problem ? { reason: `${name} ${version} has ${problem} (${where}).` } : null)
+  const refused = refusedLicenses(words, { allow, deny })
+  if (!refused) return () => null
+  if (refused.length === 0)
+    return ({ version }) => ({ reason: `The license of ${name} ${version} is not recognized, which this server does not allow.` })
+  const what = `${shown(refused)} ${refused.length === 1 ? 'license' : 'licenses'}`
+  return ({ version }) => ({ reason: `${name} ${version} uses the ${what}, which this server does not allow.` })
 }
 
-function licenseProblem(words: readonly string[], { allow, deny }: { allow: readonly string[]; deny: readonly string[] }): string | null {
+/** Returns the licenses for which a package is refused, none if its license is unknown, or null if it is allowed. */
+function refusedLicenses(
+  words: readonly string[],
+  { allow, deny }: { allow: readonly string[]; deny: readonly string[] },
+): string[] | null {
   const denied = words.filter((word) => deny.includes(word))
-  const licenses = words.filter((word) => !descriptions.has(word) && word !== unknown)
-  if (denied.length > 0) return denied.includes(unknown) ? 'an unknown license, which is denied' : `the denied license ${shown(denied)}`
+  if (denied.length > 0) return denied.filter((word) => word !== unknown)
   if (allow.length === 0 || words.some((word) => allow.includes(word))) return null
-  return licenses.length === 0
-    ? 'an unknown license, and only some licenses are allowed'
-    : `the license ${shown(licenses)}, which is not allowed`
+  return words.filter((word) => !descriptions.has(word) && word !== unknown)
 }
 
 /** Returns the first words of a list, which is too long to show only if the upstream server sends nonsense. */
-const shown = (words: readonly string[]): string => words.slice(0, 3).join(', ')
+const shown = (words: readonly string[]): string => new Intl.ListFormat('en').format(words.slice(0, 3).map(licenseName))
 
 const tagForm = /^[a-z0-9][a-z0-9.+-]{0,99}$/
 
@@ -178,9 +197,9 @@ function checkAge({ minimumAge: { days, hide, exempt, exemptFixes } }: MirrorPol
     const start = Number.isNaN(begun) ? now : new Date(begun)
     const until = new Date(start.getTime() + days * dayMs)
     if (until <= now || fixes.has(version)) return null
-    const counted = ageFrom === undefined ? '' : `; ${published === null ? 'no date; first seen' : 'counted from'} ${minute(start)}`
+    const counted = ageFrom === undefined ? '' : ` (${published === null ? 'no date; first seen' : 'counted from'} ${minute(start)})`
     return {
-      reason: `${name} ${version} is younger than ${age} (policy "minimum age"${counted}): it can be used from ${minute(until)}.`,
+      reason: `${name} ${version} is younger than ${age}, the minimum age on this server${counted}. It can be used from ${minute(until)}.`,
       effect,
       until,
     }

@@ -1,9 +1,10 @@
-import { route } from '../../../platform/rest/route.ts'
+import { ok, route } from '../../../platform/rest/route.ts'
 import { mirrorIsOff } from './service.ts'
 
 const list = '{ name publisher versions }'
+const exemption = 'id: uuid rule packageName version reason until createdAt createdBy { userId: uuid displayName }'
 const policies = `revision minimumAge { mode days hide exempt exemptFixes } packages { mode allow ${list} deny ${list} }
-  advisories { mode severity unknownAs } licenses { mode allow deny }`
+  advisories { mode severity unknownAs } licenses { mode allow deny } exemptions { ${exemption} }`
 
 export const mirrorPolicyRoutes = [
   route('GET /api/admin/mirror/policies', `{ mirrorPolicies { ${policies} } }`, {
@@ -19,6 +20,26 @@ export const mirrorPolicyRoutes = [
       summary: 'Replaces the given policies. Fails with 409 if `revision` is given and not the current one.',
       answer: 'updateMirrorPolicies.policies',
       errorStatuses: [404, 409],
+    },
+  ),
+  route(
+    'POST /api/admin/mirror/exemptions',
+    `mutation ($input: AddMirrorExemptionInput!) { addMirrorExemption(input: $input) { exemption { ${exemption} } } }`,
+    {
+      summary: 'Exempts an upstream package, or one version of it, from a policy.',
+      status: 201,
+      answer: 'addMirrorExemption.exemption',
+      errorStatuses: [404, 409],
+    },
+  ),
+  route(
+    'DELETE /api/admin/mirror/exemptions/:id',
+    'mutation ($id: ID!) { removeMirrorExemption(input: { exemptionId: $id }) { removedExemptionId } }',
+    {
+      ids: { id: 'MirrorExemption' },
+      summary: 'Removes an exemption from a policy.',
+      answer: ok,
+      errorStatuses: [404],
     },
   ),
   route(

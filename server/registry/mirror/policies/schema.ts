@@ -76,7 +76,7 @@ const LicensesRef = builder.objectRef<MirrorPolicies['licenses']>('MirrorLicense
   }),
 })
 
-const PoliciesRef = builder.objectRef<MirrorPolicies>('MirrorPolicies').implement({
+export const PoliciesRef = builder.objectRef<MirrorPolicies>('MirrorPolicies').implement({
   description: 'Policies for packages of the mirrored server.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({

@@ -1,8 +1,18 @@
 import { audit } from '../../../accounts/audit/service.ts'
-import { conflict, notFound } from '../../../errors.ts'
+import { conflict, invalidInput, notFound } from '../../../errors.ts'
 import type { Context, SignedInContext } from '../../../platform/access/context.ts'
+import { newId } from '../../../platform/db/base.ts'
 import { lockSetting, readSetting, writeSetting } from '../../../platform/settings/service.ts'
-import { describeSelector, type MirrorPolicies, mirrorPolicies, type PolicyRule, policyRules, type Selector } from './settings.ts'
+import {
+  describeSelector,
+  type Exemption,
+  isInEffect,
+  type MirrorPolicies,
+  mirrorPolicies,
+  type PolicyRule,
+  policyRules,
+  type Selector,
+} from './settings.ts'
 
 /** @throws ApiError NotFound if this server does not mirror another one. */
 export function requireUpstream({ config }: Pick<Context, 'config'>): void {
@@ -104,4 +114,60 @@ function listed(what: string, entries: readonly string[], others: readonly strin
   if (added.length === 0) return []
   const more = added.length > shownEntries ? [`and ${added.length - shownEntries} more`] : []
   return [`${what} ${[...added.slice(0, shownEntries), ...more].join(', ')}`]
+}
+
+/** What to exempt from a rule, why, and until when; without a version, the whole package, and without a time, until it is removed. */
+export type NewExemption = Pick<Exemption, 'rule' | 'name' | 'reason'> & {
+  version?: string | null | undefined
+  until?: Date | null | undefined
+}
+
+const maxExemptions = 200
+
+/**
+ * Exempts a package or a version from a rule of the policies, in place of an earlier exemption of the same. Requires a server admin.
+ * @throws ApiError NotFound if this server does not mirror another one; InvalidInput if `until` is not in the future; Conflict at 200 exemptions.
+ */
+export async function addExemption(
+  context: SignedInContext,
+  { rule, name, reason, version = null, until }: NewExemption,
+): Promise<Exemption> {
+  const { viewer, now } = context
+  const at = now()
+  if (until && until <= at) throw invalidInput('until: must be in the future.', 'until')
+  const ending = until?.toISOString() ?? null
+  const added = { id: newId(), rule, name, version, reason, until: ending, createdAt: at.toISOString(), userId: viewer.id }
+  const what = `${describeExempted(added)} from the policy "${titles[rule]}" ${ending === null ? 'without an end' : `until ${ending.slice(0, 10)}`}`
+  await changeExemptions(context, 'server.mirror_exemption_added', (exemptions) => {
+    const others = exemptions.filter((one) => isInEffect(one, at) && !(one.rule === rule && one.name === name && one.version === version))
+    if (others.length >= maxExemptions) throw conflict(`The mirror has ${maxExemptions} exemptions, the maximum. Remove some first.`)
+    return { exemptions: [added, ...others], summary: `exempted ${what}: ${reason}` }
+  })
+  return added
+}
+
+/** Removes an exemption. Requires a server admin. @throws ApiError NotFound */
+export async function removeExemption(context: SignedInContext, id: string): Promise<void> {
+  await changeExemptions(context, 'server.mirror_exemption_removed', (exemptions) => {
+    const found = exemptions.find((one) => one.id === id)
+    if (!found) throw notFound('The mirror has no such exemption.')
+    const summary = `removed the exemption of ${describeExempted(found)} from the policy "${titles[found.rule]}"`
+    return { exemptions: exemptions.filter((one) => one !== found), summary }
+  })
+}
+
+const describeExempted = ({ name, version }: Exemption): string => `${name}${version === null ? '' : ` ${version}`}`
+
+type ExemptionEvent = 'server.mirror_exemption_added' | 'server.mirror_exemption_removed'
+type ExemptionsChange = { exemptions: Exemption[]; summary: string }
+
+async function changeExemptions(context: SignedInContext, kind: ExemptionEvent, change: (exemptions: Exemption[]) => ExemptionsChange) {
+  const { em, viewer, ip } = context
+  requireUpstream(context)
+  await em.fork().transactional(async (inner) => {
+    const policies = await lockSetting(inner, mirrorPolicies)
+    const { exemptions, summary } = change(policies.exemptions)
+    audit(inner, { actor: viewer, ip, kind, summary: `${viewer.displayName} ${summary}` })
+    await writeSetting(inner, mirrorPolicies, { ...policies, exemptions })
+  })
 }

@@ -14,8 +14,28 @@ export type Selector = z.infer<typeof selector>
 export const describeSelector = ({ name, publisher, versions }: Selector): string =>
   [`${name ?? '*'}${publisher === null ? '' : ` of ${publisher}`}`, ...(versions === null ? [] : [`versions ${versions}`])].join(', ')
 
+/** The rules in the order in which they are reported. */
+export const policyRules = ['packages', 'advisories', 'licenses', 'minimumAge'] as const
+export type PolicyRule = (typeof policyRules)[number]
+
+/** Exempts a package, or one version of it, from a rule until a time; null: until the exemption is removed. `userId`: who added it. */
+const exemption = z.object({
+  id: z.string(),
+  rule: z.enum(policyRules),
+  name: z.string(),
+  version: z.string().nullable(),
+  reason: z.string(),
+  until: z.iso.datetime().nullable(),
+  createdAt: z.iso.datetime(),
+  userId: z.string(),
+})
+export type Exemption = z.infer<typeof exemption>
+
+/** Whether an exemption has not expired. */
+export const isInEffect = ({ until }: Exemption, now: Date): boolean => until === null || Date.parse(until) > now.getTime()
+
 const schema = z.object({
-  /** Increases with every change. */
+  /** Increases with every change of a rule. */
   revision: z.int(),
   minimumAge: z.object({
     mode,
@@ -33,14 +53,11 @@ const schema = z.object({
   advisories: z.object({ mode, severity: z.enum(severities), unknownAs: z.enum(severities) }),
   /** SPDX identifiers in lower case, as in upstream tags of the latest version. If `allow` is not empty, only these are allowed. */
   licenses: z.object({ mode, allow: z.array(z.string()), deny: z.array(z.string()) }),
+  exemptions: z.array(exemption).default([]),
 })
 
 /** The policies of the mirror. */
 export type MirrorPolicies = z.infer<typeof schema>
-
-/** The rules in the order in which they are reported. */
-export const policyRules = ['packages', 'advisories', 'licenses', 'minimumAge'] as const
-export type PolicyRule = (typeof policyRules)[number]
 
 export const mirrorPolicies: Setting<MirrorPolicies> = {
   key: 'mirror_policies',
@@ -51,5 +68,6 @@ export const mirrorPolicies: Setting<MirrorPolicies> = {
     packages: { mode: 'off', allow: [], deny: [] },
     advisories: { mode: 'off', severity: 'high', unknownAs: 'moderate' },
     licenses: { mode: 'off', allow: [], deny: [] },
+    exemptions: [],
   },
 }

@@ -26,6 +26,8 @@ const managedOrders = connectionOrders<ManagedOrder>('ManagedPackageOrder', 'Sor
   updated: { description: 'By last change.', direction: 'desc' },
 })
 
+export const managedSort = managedOrders.sortOf
+
 builder.queryField('managedPackages', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
@@ -34,10 +36,15 @@ builder.queryField('managedPackages', (t) =>
       args: {
         query: t.arg.string(partOf('Part of the name.', 'q')),
         visibility: t.arg({ type: VisibilityEnum, description: 'Returns only public or only private packages.' }),
+        isDiscontinued: t.arg.boolean({ description: 'Returns only packages that are discontinued, or only packages that are not.' }),
+        hasOwner: t.arg.boolean({
+          description: 'False: only packages without a publisher and without an uploader whose account is enabled. True: all others.',
+        }),
+        isAnalyzed: t.arg.boolean({ description: 'Returns only packages whose latest version has a score, or only packages without.' }),
         ...managedOrders.args,
         offset: t.arg.int({ description: 'Number of items to skip, for numbered pages. Cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, args, context) => listManaged(context, args, managedOrders.sortOf(args), args),
+      resolve: (_root, args, context) => listManaged(context, args, managedSort(args), args),
     },
     connectionOf(ManagedPackageRef),
   ),

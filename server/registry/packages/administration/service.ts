@@ -19,10 +19,23 @@ export type ManagedPackage = {
 
 export type ManagedOrder = 'name' | 'size' | 'versions' | 'updated'
 type Page = { first?: number | null | undefined; after?: string | null | undefined; offset?: number | null | undefined }
-type Filter = { query?: string | null | undefined; visibility?: Visibility | null | undefined }
+export type ManagedFilter = {
+  query?: string | null | undefined
+  visibility?: Visibility | null | undefined
+  isDiscontinued?: boolean | null | undefined
+  /** Whether the package has a publisher, or an uploader whose account is enabled. */
+  hasOwner?: boolean | null | undefined
+  /** Whether the search index has a score of the latest version. */
+  isAnalyzed?: boolean | null | undefined
+}
 
 /** Returns packages as a connection. Reads the rows of the page in its order, and their stored totals. Runs one statement per page. */
-export function listManaged({ database: { reads } }: Pick<Services, 'database'>, filter: Filter, sort: Sort<ManagedOrder>, page: Page) {
+export function listManaged(
+  { database: { reads } }: Pick<Services, 'database'>,
+  filter: ManagedFilter,
+  sort: Sort<ManagedOrder>,
+  page: Page,
+) {
   const positionOf = sort.by === 'name' ? () => 0 : orders[sort.by].positionOf
   return pageByKey(page, {
     keyOf: (row: ManagedPackage) => `${row.position} ${row.name}`,
@@ -52,10 +65,29 @@ const selectManaged = () =>
 
 type Selected = ReturnType<typeof selectManaged>
 
-function isMatching({ query, visibility }: Filter): Condition {
-  const ofName = query ? [sql<SqlBool>`${p('name')} like ${containing(query)} escape '!'`] : []
-  return eb.and([...ofName, ...(visibility ? [eb(p('visibility'), '=', visibility)] : [])])
+function isMatching({ query, visibility, isDiscontinued, hasOwner, isAnalyzed }: ManagedFilter): Condition {
+  const all: Condition[] = []
+  if (query) all.push(sql<SqlBool>`${p('name')} like ${containing(query)} escape '!'`)
+  if (visibility) all.push(eb(p('visibility'), '=', visibility))
+  if (isDiscontinued != null) all.push(only(isDiscontinued, sql<SqlBool>`${p('is_discontinued')}`))
+  if (hasOwner != null) all.push(only(hasOwner, eb.or([eb(p('publisher_id'), 'is not', null), hasActiveUploader])))
+  if (isAnalyzed != null) all.push(eb(p('id'), isAnalyzed ? 'not in' : 'in', withoutScore))
+  return eb.and(all)
 }
+
+const only = (isWanted: boolean, condition: Condition): Condition => (isWanted ? condition : eb.not(condition))
+
+const hasActiveUploader = eb.exists(
+  db
+    .selectFrom('package_uploaders as u')
+    .innerJoin('users as s', 's.id', 'u.user_id')
+    .select(eb.lit(1).as('one'))
+    .where('u.package_id', '=', p('id'))
+    .where('s.is_active', '=', true),
+)
+
+/** Packages without a score, which the search index stores as -1. */
+const withoutScore = db.selectFrom('package_search_documents').select('package_id').where('score', '=', eb.lit(-1))
 
 type Operator = '<' | '<=' | '>' | '>='
 

@@ -15,10 +15,17 @@ export const isLocalDependency = ({ hostedUrl }: Pick<Dependency, 'hostedUrl'>, 
  * Returns the first stable version that all constraints allow, or else the first pre-release, or null. `versions` are ordered from the
  * highest to the lowest.
  */
-export function selectVersion(versions: readonly string[], constraints: Iterable<string>): string | null {
+export const selectVersion = (versions: readonly string[], constraints: Iterable<string>): string | null =>
+  preferredVersions(versions, constraints)[0] ?? null
+
+/** Returns the versions that all constraints allow, stable ones first. */
+function preferredVersions(versions: readonly string[], constraints: Iterable<string>): string[] {
   const parsed = Array.from(constraints, parseConstraint)
   const allowed = versions.filter((version) => parsed.every((constraint) => constraint !== null && allows(constraint, version)))
-  return allowed.find((version) => parseVersion(version)?.preRelease.length === 0) ?? allowed[0] ?? null
+  const { stable = [], preRelease = [] } = Object.groupBy(allowed, (version) =>
+    parseVersion(version)?.preRelease.length === 0 ? 'stable' : 'preRelease',
+  )
+  return [...stable, ...preRelease]
 }
 
 /** Returns the version of this server that satisfies a dependency, or null if the caller can read none. Batched per request. */
@@ -35,12 +42,19 @@ export type Problem = 'conflict' | 'unsatisfied'
 /** A package of the closure with its selected version, and the direct dependencies of that version. */
 export type ClosureNode = { pkg: Package; version: PackageVersion | null; problem: Problem | null; dependencies: Dependency[] }
 
-/** All packages of this server that a version needs, directly or not. The version itself comes first. */
-export type Closure = { nodes: ClosureNode[]; isTruncated: boolean }
+/**
+ * All packages of this server that a version needs, directly or not. The version itself comes first. `isUnresolvable`: no combination of versions
+ * satisfies all constraints. If it is false although nodes have problems, not all combinations were tried.
+ */
+export type Closure = { nodes: ClosureNode[]; isTruncated: boolean; isUnresolvable: boolean }
 
 export const maxNodes = 200
 /** A selected version can add constraints that change the selection of others. Selections that do not settle are cut off. */
 const maxRounds = 6
+/** Number of versions that are tried to find a combination. Steps instead of time, so that a busy server finds the same. */
+const maxSteps = 1000
+/** Number of further versions of a package that are loaded together. */
+const batchSize = 16
 
 type Known = { pkg: Package; versions: readonly string[] }
 /** A package with the number of the version selected for it, null if none fits. */
@@ -54,20 +68,78 @@ type Graph = { packages: Map<string, Known | null>; versions: Map<string, Select
 
 /**
  * Returns the packages of this server that a version needs, each with the highest version that satisfies the constraints of all selected versions.
- * Unlike package clients, it does not try older versions of other packages to avoid a conflict. Packages that the caller cannot read are omitted. Each level of the graph takes the same few statements, however many packages it has.
+ * Where the highest versions conflict, it tries older ones, as package clients do. Packages that the caller cannot read are omitted. Without conflicts,
+ * each level of the graph takes the same few statements, however many packages it has.
  */
 export async function dependencyClosure(context: Context, root: PackageVersion): Promise<Closure> {
   const pkg = await loadPackage(context, root.package.id)
-  if (!pkg) return { nodes: [], isTruncated: false }
+  if (!pkg) return { nodes: [], isTruncated: false, isUnresolvable: false }
   const graph: Graph = { packages: new Map([[pkg.name, { pkg, versions: [root.version] }]]), versions: new Map() }
   const first = await nodeOf(context, graph, choose({ pkg, versions: [root.version] }, []))
   let constraints: Constraints = new Map()
   for (let round = 1; ; round++) {
     const { nodes, isTruncated } = await walk(context, graph, first, constraints)
     const next = constraintsOf(nodes)
-    if (round === maxRounds || isSame(constraints, next)) return { nodes, isTruncated }
+    const isSettled = isSame(constraints, next)
+    if (isSettled && nodes.every(({ problem }) => problem === null)) return { nodes, isTruncated, isUnresolvable: false }
+    if (isSettled || round === maxRounds) {
+      const search: Search = { context, graph, assigned: new Map([[first.pkg.name, { ...first, problem: null }]]), steps: 0 }
+      const outcome = isTruncated || !first.version ? 'unknown' : await assignVersions(search)
+      if (outcome === 'found') return { nodes: [...search.assigned.values()], isTruncated, isUnresolvable: false }
+      return { nodes, isTruncated, isUnresolvable: outcome !== 'unknown' }
+    }
     constraints = next
   }
+}
+
+type Search = { context: Context; graph: Graph; assigned: Map<string, Node>; steps: number }
+
+/** `unknown`: a limit was reached. A set has the names of the assigned packages whose versions rule out all combinations. */
+type Outcome = 'found' | 'unknown' | Set<string>
+
+/**
+ * Assigns a version to each package that the assigned ones need, the highest possible first. When a package has no version left, it goes back to the
+ * last package that could change this (conflict-directed backjumping), and removes its own assignments.
+ */
+async function assignVersions(search: Search): Promise<Outcome> {
+  const { context, graph, assigned } = search
+  const hosted = [...assigned.values()].flatMap((node) => node.hosted.map((dependency) => ({ ...dependency, by: node.pkg.name })))
+  const known = await Promise.all(hosted.map(({ name }) => knownPackage(context, graph, name)))
+  const next = known.find((one) => one !== null && !assigned.has(one.pkg.name))
+  if (!next) return 'found'
+  if (assigned.size === maxNodes) return 'unknown'
+  const { name } = next.pkg
+  const needs = hosted.filter((dependency) => dependency.name === name)
+  const conflicts = new Set(needs.map(({ by }) => by))
+  const numbers = preferredVersions(
+    next.versions,
+    needs.map(({ constraint }) => constraint),
+  )
+  for (const [index, number] of numbers.entries()) {
+    if (++search.steps > maxSteps) return 'unknown'
+    if (isSliceOver()) await (context.budget?.pauseIfDue() ?? yieldToEventLoop())
+    if (index % batchSize === 1)
+      await Promise.all(numbers.slice(index, index + batchSize).map((one) => selectedVersion(context, graph, next.pkg, one)))
+    const node = await nodeOf(context, graph, { pkg: next.pkg, number, problem: null })
+    const other = node.hosted.find((dependency) => rejectsAssigned(dependency, assigned))
+    if (other) {
+      conflicts.add(other.name)
+      continue
+    }
+    assigned.set(name, node)
+    const outcome = await assignVersions(search)
+    if (outcome === 'found' || outcome === 'unknown') return outcome
+    assigned.delete(name)
+    if (!outcome.delete(name)) return outcome
+    for (const one of outcome) conflicts.add(one)
+  }
+  return conflicts
+}
+
+/** Whether a dependency does not allow the version assigned to its package. */
+function rejectsAssigned({ name, constraint }: Dependency, assigned: Search['assigned']): boolean {
+  const version = assigned.get(name)?.version
+  return version != null && selectVersion([version.version], [constraint]) === null
 }
 
 /** Visits the graph level by level. `constraints` come from an earlier visit. */

@@ -50,8 +50,7 @@ builder.objectFields(DependencyRef, (t) => ({
 }))
 
 const ProblemEnum = wordEnum<Problem>('DependencyProblem', 'Why no version of a package can be used.', {
-  conflict:
-    'No version satisfies the selected versions of all packages that depend on it. Clients also try older versions of those packages.',
+  conflict: 'No version satisfies the selected versions of all packages that depend on it.',
   unsatisfied: 'No version satisfies the constraint.',
 })
 
@@ -63,7 +62,7 @@ const NodeRef = builder.objectRef<ClosureNode>('DependencyNode').implement({
       type: PackageVersionRef,
       nullable: true,
       description:
-        'The highest version that satisfies all constraints. In a conflict, one that satisfies some of them. Null if no version satisfies any.',
+        'The highest version that satisfies all constraints, or an older one if the highest versions conflict. In a conflict that could not be avoided, one that satisfies some constraints. Null if no version satisfies any.',
     }),
     problem: t.expose('problem', { type: ProblemEnum, nullable: true, description: 'Why no version can be used; null if one can.' }),
     dependencies: t.field({
@@ -87,6 +86,10 @@ const ClosureRef = builder.objectRef<Closure>('DependencyClosure').implement({
     isTruncated: t.exposeBoolean('isTruncated', {
       description: `Whether there are more than ${maxNodes} packages. The others are omitted.`,
     }),
+    isUnresolvable: t.exposeBoolean('isUnresolvable', {
+      description:
+        'Whether no combination of versions of this server satisfies all constraints. If false although nodes have a problem, there were too many combinations to try, and a client may find one.',
+    }),
   }),
 })
 
@@ -95,7 +98,8 @@ builder.objectField(PackageVersionRef, 'dependencyClosure', (t) =>
     ...ofPublicVersion,
     extensions: { cost: 50 },
     type: ClosureRef,
-    description: 'All packages of this server that the version needs, each with the highest version that satisfies all constraints.',
+    description:
+      'All packages of this server that the version needs, each with the highest version that satisfies all constraints. Older versions are tried where the highest ones conflict.',
     resolve: (version, _args, context) => dependencyClosure(context, version),
   }),
 )

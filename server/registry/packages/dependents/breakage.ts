@@ -39,6 +39,34 @@ export function describeChains(chains: readonly Chain[]): string {
   return shown.join(', ') + (chains.length > maxShown ? ` and ${chains.length - maxShown} more` : '')
 }
 
+/** `isExact`: all were counted. Otherwise there are more, or the chains are too long. */
+export type DependentCount = { count: number; isExact: boolean }
+
+/** Counts the packages whose latest version needs a package, directly or through other packages, without dev dependencies. A statement per level. */
+export async function countAllDependents(em: EntityManager, isAmong: Registries, name: string): Promise<DependentCount> {
+  const found = new Set([name])
+  let level = [name]
+  for (let depth = 0; level.length > 0; depth++) {
+    const query = db
+      .selectFrom('package_dependents as d')
+      .select('d.package_name as dependent')
+      .distinct()
+      .where((eb) => amongTexts(em, eb.ref('d.name'), level))
+      .where((eb) => isAmong(eb.ref('d.direct_source')))
+      .orderBy('d.package_name')
+      .limit(maxCounted + 1)
+    const rows = depth < maxDepth ? await readEach(em, { query, order: 'dependent' }) : []
+    level = rows.map(({ dependent }) => dependent).filter((one) => !found.has(one))
+    for (const one of level) found.add(one)
+    const count = Math.min(found.size - 1, maxCounted)
+    if (depth === maxDepth || rows.length > maxCounted || found.size - 1 > maxCounted) return { count, isExact: false }
+  }
+  return { count: found.size - 1, isExact: true }
+}
+
+const maxCounted = 1000
+const maxDepth = 25
+
 type Reader = { em: EntityManager; config: Here }
 type Edge = { dependent: string; dependency: string; constraint: string }
 

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { type AliasableExpression, type Expression, expressionBuilder, type Kysely, sql } from 'kysely'
+import { type AliasableExpression, type Expression, expressionBuilder, type Kysely, sql, type SqlBool } from 'kysely'
 import { readEach } from '../../../platform/db/batched.ts'
 import type { Database } from '../../../platform/db/open/orm.ts'
 import { columnsOf, db, type Query, type Tables } from '../../../platform/db/query.ts'
-import { changeRows, lockKey } from '../../../platform/db/statements.ts'
+import { changeRows, containing, lockKey } from '../../../platform/db/statements.ts'
 import { type Condition, isPublic } from '../conditions.ts'
 import { Package } from '../entity.ts'
 import { type Here, hostedHere } from '../hosting.ts'
@@ -28,7 +28,14 @@ export const thisServer = (here: Here): Registries => {
 /** The source of dependencies that name no registry. */
 const none = eb.cast<string>(sql.lit(''), 'text')
 
-type Wanted = { name: string; limit: number; after?: string | undefined; offset?: number | null | undefined }
+/** `query`: part of the names to find. */
+type Wanted = {
+  name: string
+  limit: number
+  query?: string | null | undefined
+  after?: string | undefined
+  offset?: number | null | undefined
+}
 
 /**
  * Returns the packages whose latest version depends on a package of these registries, once each, ordered by name. Direct dependencies take precedence
@@ -38,7 +45,7 @@ type Wanted = { name: string; limit: number; after?: string | undefined; offset?
 export async function listDependents(
   em: EntityManager,
   isAmong: Registries,
-  { name, limit, after = '', offset }: Wanted,
+  { name, limit, query: text, after = '', offset }: Wanted,
 ): Promise<Dependent[]> {
   const query = db
     .selectFrom('package_dependents')
@@ -47,6 +54,7 @@ export async function listDependents(
     .select((row) => isAmong(row.ref('direct_source')).as('isDirect'))
     .where('name', '=', name)
     .where('package_name', '>', after)
+    .where((row) => row.and(namedLike(text)))
     .where((row) => row.or([isAmong(row.ref('direct_source')), isAmong(row.ref('dev_source'))]))
     .orderBy('package_name')
   const rows = await readEach(em, { query: query.limit(limit).offset(offset ?? 0), order: 'name' })
@@ -58,14 +66,24 @@ export async function listDependents(
   })
 }
 
+const namedLike = (text: string | null | undefined) =>
+  text ? [sql<SqlBool>`${columnsOf('package_dependents', 'package_dependents')('package_name')} like ${containing(text)} escape '!'`] : []
+
 /** Counts the packages that `listDependents` returns. Batched per request. */
-export async function countDependents(em: EntityManager, isAmong: Registries, name: string): Promise<number> {
-  const query = db
+export async function countDependents(em: EntityManager, isAmong: Registries, name: string, text?: string | null): Promise<number> {
+  const counted = db
     .selectFrom('dependent_counts')
     .select(({ fn }) => fn.sum<number | null>('dependents').as('total'))
     .where('name', '=', name)
     .where((row) => row.or([isAmong(row.ref('direct_source')), isAmong(row.ref('dev_source'))]))
-  const [row] = await readEach(em, { query })
+  const named = db
+    .selectFrom('package_dependents')
+    .select(({ fn }) => fn.countAll<number>().as('total'))
+    .where('name', '=', name)
+    .where((row) => row.and(namedLike(text)))
+    .where((row) => row.or([isAmong(row.ref('direct_source')), isAmong(row.ref('dev_source'))]))
+    .$castTo<{ total: number | null }>()
+  const [row] = await readEach(em, { query: text ? named : counted })
   return row?.total ?? 0
 }
 

@@ -1,8 +1,10 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../../../platform/access/context.ts'
 import { batched } from '../../../platform/db/batched.ts'
 import { db } from '../../../platform/db/query.ts'
 import { readRows } from '../../../platform/db/statements.ts'
 import { basePath } from '../../../platform/http/public-url.ts'
+import { firstLineAbout } from '../../archive/changelog.ts'
 import { languageOfFile } from '../../markdown/languages.ts'
 import { insertAddresses, repositoryOf } from '../../markdown/links.ts'
 import { imageSettings } from '../../markdown/images.ts'
@@ -79,3 +81,24 @@ function documentsBy(keys: readonly string[]) {
 
 const byKey = <Row extends { version_id: string; kind: DocumentKind }>(rows: Row[]): ReadonlyMap<string, Row> =>
   new Map(rows.map((row) => [`${row.version_id} ${row.kind}`, row]))
+
+/** Number of characters of a changelog that are searched: the newest entry comes first. */
+const searched = 4000
+
+/** Returns the first line of the changelog about a version as plain text, or null. Batched per request. */
+export async function changelogLine(context: Pick<Context, 'em'>, { id, version }: PackageVersion): Promise<string | null> {
+  const start = await loadChangelogStart(context, id)
+  return start === null ? null : firstLineAbout(start, version)
+}
+
+const loadChangelogStart = batched(async (em: EntityManager, ids) => {
+  const rows = await readRows(
+    em,
+    db
+      .selectFrom('version_documents')
+      .select((eb) => ['version_id', eb.fn<string>('substr', ['content', eb.lit(1), eb.lit(searched)]).as('start')])
+      .where('kind', '=', 'changelog')
+      .where('version_id', 'in', ids),
+  )
+  return new Map(rows.map(({ version_id: id, start }) => [id, start]))
+})

@@ -10,9 +10,8 @@ import { DependencyKind, DependencyRef, DocumentRef, ofPublicPackage, ofPublicVe
 import { loadPackage } from '../service.ts'
 import { loadUser } from '../../../accounts/users/service.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
-import { changelogLine } from './changelog-line.ts'
 import { type VersionGroup, versionGroups } from './releases.ts'
-import { findDocument, readSource, renderVersionDocument } from './documents.ts'
+import { changelogLine, findDocument, readSource, renderVersionDocument } from './documents.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 
 const optional = { ...ofPublicVersion, nullable: true } as const
@@ -115,6 +114,11 @@ DocumentRef.implement({
   authScopes: { scope: 'read' },
   fields: (t) => ({
     path: t.exposeString('path', { ...ofPublicVersion, description: 'Path in the archive.' }),
+    isShortened: t.boolean({
+      ...ofPublicVersion,
+      description: 'Whether the file is longer. Only its first 256 KiB are kept.',
+      resolve: ({ bytes }) => bytes > 256 * 1024 - 4, // the text ends between two characters
+    }),
     source: t.string({
       ...ofPublicVersion,
       extensions: { cost: 3 },

@@ -21,13 +21,15 @@ export type TextRow = {
   analyzed: string | null
   score: number | null
   surface: Uint8Array | null
+  /** Number of the analysis that produced the results; null without one. */
+  generation: number | null
 }
 
 /** Number of leading compressed bytes of an API outline from which names are read. Names at the end of a larger API are ignored. */
 export const packedSurfaceBytes = 64 * 1024
 
-/** SQL columns of a `TextRow`, for the version `v`. */
-export const textColumns = `v.id as version_id, v.pubspec, v.license, s.tags as analyzed, s.percent as score,
+/** SQL columns of a `TextRow` except the id, for the version `v`. */
+export const textColumns = `v.pubspec, v.license, s.tags as analyzed, s.checks_percent as score, s.generation,
   (select d.content from version_documents d where d.version_id = v.id and d.kind = 'readme') as readme,
   (select substr(a.surface, 1, ${packedSurfaceBytes}) from version_surfaces a where a.version_id = v.id) as surface`
 /** SQL join that `textColumns` requires. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { firstLineAbout } from '../../../server/registry/packages/versions/changelog-line.ts'
+import { firstLineAbout } from '../../../server/registry/archive/changelog.ts'
 
 it.each([
   ['## 1.2.0\n\n- Adds [streams](https://example.com) and **more** `code`.\n', 'Adds streams and more code.'],

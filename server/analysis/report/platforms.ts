@@ -1,7 +1,7 @@
 import { otherSdksOf } from '../../registry/archive/pubspec.ts'
 import { isObject, type JsonObject } from '../../registry/archive/yaml.ts'
 import { platformsOf, type PlatformSupport } from '../dart/platforms.ts'
-import { code, type Fault, type Finding, grantPoints, type Subject } from './judge.ts'
+import { code, type Subject } from './judge.ts'
 import type { PackageContents } from './unpack.ts'
 
 /** Determines the platforms that the package supports. */
@@ -31,20 +31,18 @@ function webPluginOf(document: JsonObject, paths: ReadonlySet<string>, name: str
 
 const names = new Map(['Android', 'iOS', 'Linux', 'macOS', 'web', 'Windows'].map((name) => [`platform:${name.toLowerCase()}`, name]))
 
-/** Rates how many of Flutter's platforms are supported, and whether by current means (WebAssembly, Swift packages). Source: pana's rules. */
-export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }: PlatformSupport, builds: NativeBuilds): Finding {
-  const criterion = { id: 'platforms', title: 'Support as many platforms as possible', maximum: 20 }
-  const unread = contents.tooLarge.length + contents.notText.length
-  if (api.files.length === 0 && unread > 0) return { ...criterion, reason: 'No library below `lib/` could be read.' }
-  const supported = [...names].filter(([tag]) => tags.includes(tag)).map(([, name]) => name)
+/** Returns notes in Markdown on platforms that are not supported, or not by current means (WebAssembly, Swift packages). */
+export function platformNotes({ contents, api }: Subject, { tags, hindrances }: PlatformSupport, builds: NativeBuilds): string[] {
+  if (api.files.length === 0 && contents.tooLarge.length + contents.notText.length > 0) return []
+  const supported = [...names.keys()].filter((tag) => tags.includes(tag))
   const missing = hindrances.flatMap((each) => (names.has(each.tag) ? [`- ${names.get(each.tag)}: ${because(each)}`] : []))
-  const isWebSlow = supported.includes('web') && !tags.includes('is:wasm-ready')
-  const faults = [...(isWebSlow ? [wasmFault(hindrances)] : []), ...(builds.withoutSwiftPackage ?? []).map(swiftFault)]
-  const granted = supported.length === 0 ? 0 : faults.length === 0 ? criterion.maximum : criterion.maximum / 2
-  const summary = supported.length === 0 ? 'No platform is supported.' : `It supports ${supported.join(', ')}.`
-  const reason = [summary, ...faults.map(({ fault }) => fault), ...(missing.length > 0 ? ['Not supported:\n'] : [])].join(' ')
-  const remedy = faults.length > 0 ? faults.map((fault) => fault.remedy).join(' ') : granted === 0 ? remedyForAll : null
-  return grantPoints(criterion, granted, [reason, ...missing].join('\n'), remedy)
+  const isWebSlow = supported.includes('platform:web') && !tags.includes('is:wasm-ready')
+  return [
+    ...(supported.length === 0 ? [`No platform is supported. ${remedyForAll}`] : []),
+    ...(missing.length > 0 ? [`Platforms that are not supported:\n\n${missing.join('\n')}`] : []),
+    ...(isWebSlow ? [wasmNote(hindrances)] : []),
+    ...(builds.withoutSwiftPackage ?? []).map(swiftNote),
+  ]
 }
 
 const remedyForAll =
@@ -53,18 +51,13 @@ const remedyForAll =
 const because = ({ path }: { path: string[] }): string =>
   path.length === 0 ? 'the pubspec declares other platforms.' : `${path.map(code).join(' → ')}.`
 
-function wasmFault(hindrances: PlatformSupport['hindrances']): Fault {
+function wasmNote(hindrances: PlatformSupport['hindrances']): string {
   const path = hindrances.find(({ tag }) => tag === 'is:wasm-ready')?.path ?? []
-  return {
-    fault: `On the web it cannot be compiled to WebAssembly: ${path.map(code).join(' → ')}.`,
-    remedy: 'Use `dart:js_interop` and `package:web` in place of `dart:html`, `dart:js` and `package:js`.',
-  }
+  return `On the web it cannot be compiled to WebAssembly: ${path.map(code).join(' → ')}. Use \`dart:js_interop\` and \`package:web\` in place of \`dart:html\`, \`dart:js\` and \`package:js\`.`
 }
 
-const swiftFault = (path: string): Fault => ({
-  fault: `The plugin for iOS or macOS is not a Swift package: ${code(path)} is missing.`,
-  remedy: `Add ${code(path)}, so that it can be built by the Swift Package Manager.`,
-})
+const swiftNote = (path: string): string =>
+  `The plugin for iOS or macOS is not a Swift package. Add ${code(path)}, so that it can be built by the Swift Package Manager.`
 
 /** How the native parts of a Flutter plugin are built. */
 export type NativeBuilds = {

@@ -1,31 +1,4 @@
-import type { EntityManager } from '@mikro-orm/sql'
-import { batched } from '../../../platform/db/batched.ts'
-import { db } from '../../../platform/db/query.ts'
-import { readRows } from '../../../platform/db/statements.ts'
-import type { Context } from '../../../platform/access/context.ts'
-import type { PackageVersion } from '../entity.ts'
-
-/** Number of characters of a changelog that are searched: the newest entry comes first. */
-const searched = 4000
 const maxLength = 200
-
-/** Returns the first line of the changelog about a version as plain text, or null. Batched per request. */
-export async function changelogLine(context: Pick<Context, 'em'>, { id, version }: PackageVersion): Promise<string | null> {
-  const start = await loadStart(context, id)
-  return start === null ? null : firstLineAbout(start, version)
-}
-
-const loadStart = batched(async (em: EntityManager, ids) => {
-  const rows = await readRows(
-    em,
-    db
-      .selectFrom('version_documents')
-      .select((eb) => ['version_id', eb.fn<string>('substr', ['content', eb.lit(1), eb.lit(searched)]).as('start')])
-      .where('kind', '=', 'changelog')
-      .where('version_id', 'in', ids),
-  )
-  return new Map(rows.map(({ version_id: id, start }) => [id, start]))
-})
 
 /** Returns the first line of text below the heading that names the version. Headings below it, such as "Added", are skipped. */
 export function firstLineAbout(changelog: string, version: string): string | null {

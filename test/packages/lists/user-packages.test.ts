@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { listOwnPackages, type OwnOrder } from '../../server/registry/packages/service.ts'
-import type { Sort } from '../../server/platform/graphql/connections.ts'
-import type { Actor } from '../actor.ts'
-import { type TestApp, testApp } from '../app.ts'
-import { makeOwned } from '../support/ownership.ts'
-import { publish } from '../support/publish.ts'
+import { listOwnPackages, type OwnOrder } from '../../../server/registry/packages/service.ts'
+import type { Sort } from '../../../server/platform/graphql/connections.ts'
+import type { Actor } from '../../actor.ts'
+import { type TestApp, testApp } from '../../app.ts'
+import { makeOwned } from '../../support/ownership.ts'
+import { publish } from '../../support/publish.ts'
 
 const packagesOf = async (who: Actor, first = 10, after: string | null = null) =>
   (
