@@ -13,6 +13,7 @@ it('marks dependencies that do not name a registry, and copies the dependency wi
   await page.goto('/packages/icons/dependents')
   await page.getByRole('row', { name: /tool .*\^1\.0\.0 No registry named/ }).waitFor()
   await page.getByText(/Some of them depend on icons without naming this server/).waitFor()
+  await page.goto('/packages/icons')
   await page.getByRole('button', { name: 'Copy command' }).click()
   const copied = `dart pub add 'icons:{"hosted":"${app.url}","version":"^1.0.0"}'`
   await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(copied)
