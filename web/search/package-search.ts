@@ -31,7 +31,11 @@ export const sortLabels: Record<SortName, string> = {
   name: 'Name',
 }
 
-/** Searches packages by the URL parameters `q`, `sort` and `page`. */
+/** The tabs of the search, by the URL parameter `tab`. */
+export const searchTabs = { packages: 'Packages', api: 'API' }
+export type SearchTab = keyof typeof searchTabs
+
+/** Searches packages by the URL parameters `q`, `sort` and `page`, unless `tab` wants something else. */
 export function usePackageSearch() {
   const route = useRoute()
   const query = computed(() => String(route.query.q ?? ''))
@@ -42,6 +46,7 @@ export function usePackageSearch() {
     get: () => (chosen.value !== '' && names.value.includes(chosen.value) ? chosen.value : (names.value[0] ?? 'updated')),
     set: (name) => (chosen.value = name === names.value[0] ? '' : name),
   })
+  const tab = useQueryParam<SearchTab>('tab', 'packages', { allowed: ['packages', 'api'] })
   const page = usePageNumber()
   const { data, ...state } = useQuery(SearchPackagesDocument, {
     variables: () => ({
@@ -50,10 +55,11 @@ export function usePackageSearch() {
       first: pageSize,
       offset: (page.value - 1) * pageSize,
     }),
+    isWanted: () => tab.value === 'packages',
   })
   const result = computed(() => data.value?.searchPackages)
   const packages = computed(() => result.value?.edges.map(({ node, excerpt }) => ({ ...node, excerpt })) ?? [])
-  return { ...state, query, words, names, sort, page, result, packages }
+  return { ...state, query, words, names, sort, tab, page, result, packages }
 }
 
 /** Returns the content of the home page: recently updated, most downloaded and the viewer's own packages. */

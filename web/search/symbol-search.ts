@@ -13,7 +13,7 @@ export function useSymbolCompletion(typed: Ref<string>, isWanted: Ref<boolean>, 
     async (words) => {
       const query = words.trim()
       if (!isWanted.value || query.length < 2 || query.includes(':')) return void (symbols.value = [])
-      const variables = { query: query.slice(0, 1000), first, after: null }
+      const variables = { query: query.slice(0, 1000), first, offset: 0 }
       const { data } = await client.query<SearchSymbolsQuery, SearchSymbolsQueryVariables>(SearchSymbolsDocument, variables).toPromise()
       // Discard the response if the text has changed in the meantime.
       if (typed.value === words) symbols.value = data?.searchSymbols?.nodes ?? []
@@ -24,6 +24,9 @@ export function useSymbolCompletion(typed: Ref<string>, isWanted: Ref<boolean>, 
 }
 
 export const symbolTitle = ({ name, parent }: Pick<ApiSymbol, 'name' | 'parent'>): string => (parent === null ? name : `${parent}.${name}`)
+
+/** Returns the kind of a symbol in words, such as `extension type`. */
+export const symbolKind = ({ kind }: Pick<ApiSymbol, 'kind'>): string => kind.toLowerCase().replaceAll('_', ' ')
 
 const withPages: ReadonlySet<ApiSymbol['kind']> = new Set(['CLASS', 'MIXIN', 'EXTENSION', 'EXTENSION_TYPE', 'ENUM'])
 
