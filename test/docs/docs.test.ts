@@ -36,7 +36,7 @@ it('redirects old addresses of pages to the console, and answers them from there
       path,
       status: 301,
       location: `http://localhost:8080/packages/${target}`,
-      caching: 'private, no-cache',
+      caching: 'private, no-store',
     })
   }
   const url = 'http://localhost:8080/packages/acme/versions/1.1.0%2B2/api/shapes'
@@ -228,7 +228,7 @@ it('requires a sign-in except for public packages, without versions that need a 
   await makePublic(app, 'acme')
   expect(await anonymous.get('/documentation/acme/latest/', docsPage)).toMatchObject({
     status: 301,
-    headers: { 'cache-control': 'no-cache' },
+    headers: { 'cache-control': 'private, no-store' },
   })
   expect(await readDocsPage(anonymous, '')).toMatchObject({ url: 'http://localhost:8080/packages/acme/versions/1.0.0/api' })
   const refused = await anonymous.get('/documentation/secret/latest/index.html', docsPage)

@@ -1,10 +1,10 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
-import { audienceOf, cacheControlOf } from '../../platform/access/audience.ts'
+import { audienceOf } from '../../platform/access/audience.ts'
 import type { Context } from '../../platform/access/context.ts'
 import { notFound } from '../../errors.ts'
 import { acceptedEncoding, compressText } from '../../platform/http/caching/compression.ts'
-import { isFresh, prefers, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
+import { isFresh, noStore, prefers, sendHeadersOnly } from '../../platform/http/caching/conditional.ts'
 import { imageSettings } from '../../registry/markdown/images.ts'
 import { publicUrl } from '../../platform/http/public-url.ts'
 import { isPackageName } from '../../platform/pub/package-name.ts'
@@ -169,7 +169,7 @@ function redirect(context: Context, page: string): unknown {
     .filter((part) => part && part !== '.' && part !== '..')
     .map((part) => `/${encodeURIComponent(part)}`)
   const url = `${publicUrl(request, config.SERVER_URL)}/packages/${name}${shown}/api${path.join('')}`
-  return reply.headers({ 'cache-control': cacheControlOf(context, 'private, no-cache'), vary: 'authorization, cookie' }).redirect(url, 301)
+  return reply.header('cache-control', noStore).redirect(url, 301)
 }
 
 async function sendPacked(context: Context, version: FoundVersion, packed: Packed, path: string): Promise<unknown> {
