@@ -80,7 +80,7 @@ export const PoliciesRef = builder.objectRef<MirrorPolicies>('MirrorPolicies').i
   description: 'Policies for packages of the mirrored server.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    revision: t.exposeInt('revision', { description: 'Increases with every change.' }),
+    revision: t.exposeInt('revision', { description: 'Increases with every change of a policy.' }),
     minimumAge: t.expose('minimumAge', { type: AgeRef, description: 'Minimum age of versions.' }),
     packages: t.expose('packages', { type: ListsRef, description: 'Allowed and denied packages.' }),
     advisories: t.expose('advisories', { type: AdvisoriesRef, description: 'Security advisories.' }),

@@ -35,7 +35,7 @@ export type Exemption = z.infer<typeof exemption>
 export const isInEffect = ({ until }: Exemption, now: Date): boolean => until === null || Date.parse(until) > now.getTime()
 
 const schema = z.object({
-  /** Increases with every change of a rule. */
+  /** Increases with every change of a rule, but not of exemptions. */
   revision: z.int(),
   minimumAge: z.object({
     mode,

@@ -72,7 +72,7 @@ async function findPage(
   const size = pageSizeOf({ first })
   const words = query ?? ''
   const skipped = (offset ?? 0) + (after ? readRank(after) : 0)
-  const found = await findSymbols(database, searcher, words, skipped + size + 1)
+  const { symbols: found, isComplete } = await findSymbols(database, searcher, words, skipped + size + 1)
   const page = found.slice(skipped, skipped + size)
   const ids = [...new Set(page.map(({ packageId }) => packageId))]
   const packages = new Map((await em.find(Package, { id: { $in: ids } })).map((pkg) => [pkg.id, pkg]))
@@ -83,7 +83,7 @@ async function findPage(
   })
   return {
     edges,
-    totalCount: async () => (await findSymbols(database, searcher, words, maxSymbols)).length,
+    totalCount: async () => (isComplete ? found : (await findSymbols(database, searcher, words, maxSymbols)).symbols).length,
     pageInfo: {
       hasNextPage: found.length > skipped + size,
       hasPreviousPage: skipped > 0,

@@ -8,21 +8,25 @@ import { type marks, maxParts, symbolTerm, unpackOutline } from './outline.ts'
 /** A symbol, and the package that declares it. */
 export type FoundSymbol = ApiSymbol & { packageId: string; packageName: string }
 
+/** The best matches, best first. `isComplete`: whether they are all. */
+type FoundSymbols = { symbols: FoundSymbol[]; isComplete: boolean }
+
 /** Maximum number of results, over all pages. */
 export const maxSymbols = 200
 
 /**
- * Returns the best matches among the latest versions of the listed packages that the caller can see, at most `limit` or `maxSymbols`. Exact names come
- * first, then types, then members, each with popular packages first. Runs at most two statements, and reads a bounded number of packages.
+ * Returns the best matches among the latest versions of the listed packages that the caller can see: `limit` or more, up to `maxSymbols`, where there are
+ * so many. Exact names come first, then types, then members, each with popular packages first. Runs at most two statements, and reads a bounded number
+ * of packages.
  */
-export async function findSymbols(source: Source, searcher: Searcher, query: string, limit: number): Promise<FoundSymbol[]> {
+export async function findSymbols(source: Source, searcher: Searcher, query: string, limit: number): Promise<FoundSymbols> {
   const words = symbolWords(query)
-  if (!words) return []
-  const wanted = Math.min(limit, maxSymbols)
+  if (!words) return { symbols: [], isComplete: true }
   const exact = await findIn(source, searcher, exactMatches(words), words, true)
-  if (exact.length >= wanted || words.every(({ whole }) => whole.length < 2)) return exact.slice(0, wanted)
+  const areOnlyExact = words.every(({ whole }) => whole.length < 2)
+  if (areOnlyExact || exact.length >= Math.min(limit, maxSymbols)) return { symbols: exact.slice(0, maxSymbols), isComplete: areOnlyExact }
   const others = await findIn(source, searcher, partialMatches(words), words, false)
-  return [...exact, ...others].slice(0, wanted)
+  return { symbols: [...exact, ...others].slice(0, maxSymbols), isComplete: true }
 }
 
 /** A condition on the terms of a package: all of the groups, each of which is a list of alternatives. */
