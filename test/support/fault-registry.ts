@@ -40,6 +40,8 @@ export class FaultRegistry {
   readonly listensAt: string
   /** SHA-256 of the archive of every acknowledged version. Keys are `name version`. */
   readonly acknowledged = new Map<string, string>()
+  /** Time in seconds from the end of a fault until writes must succeed again. A busy machine slows the first start as well. */
+  maxSecondsToWrite = maxSecondsToWrite
   server!: Server
   token = ''
   private starting: Promise<void> | undefined
@@ -60,7 +62,9 @@ export class FaultRegistry {
   /** Starts a server on an empty database and completes its setup. */
   static async open(backend: Backend, { folder = folderForTest(), env = {} }: OpenOptions = {}): Promise<FaultRegistry> {
     const registry = new FaultRegistry(backend, folder, await freePort(), { ...(await databaseOf(backend)), ...env })
+    const startedAt = Date.now()
     await registry.start()
+    registry.maxSecondsToWrite = Math.max(maxSecondsToWrite, (3 * (Date.now() - startedAt)) / 1000)
     registry.token = await ownersToken(registry.server)
     return registry
   }
@@ -140,10 +144,10 @@ export class FaultRegistry {
   /** Resolves with the time of the next acknowledgement. */
   nextAcknowledgement = (): Promise<number> => new Promise((resolve) => this.waiting.push(resolve))
 
-  /** Sends a GET request with the owner's token. Retries while the server is unavailable, for at most five seconds. */
+  /** Sends a GET request with the owner's token. Retries while the server is unavailable, for as long as writes may fail after a fault. */
   async read(path: string): Promise<{ status: number; bytes: Buffer }> {
     let answer: Awaited<ReturnType<FaultRegistry['readOnce']>>
-    const until = Date.now() + maxSecondsToWrite * 1000
+    const until = Date.now() + this.maxSecondsToWrite * 1000
     do answer = await this.readOnce(path)
     while (answer.status === 503 && Date.now() < until)
     return answer
