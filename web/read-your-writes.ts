@@ -7,6 +7,11 @@ let completedMutations = 0
 
 export const changesSoFar = () => completedMutations
 
+const leaving = new AbortController()
+
+/** Ends all queries without an answer, current and future ones. For a page that is left because its session ends: they would fail without it. */
+export const endQueries = () => leaving.abort()
+
 /** Number of queries that wait for the server. */
 export const queriesInFlight = ref(0)
 
@@ -31,11 +36,16 @@ export const sendQuery: typeof fetch = async (address, request) => {
   try {
     for (;;) {
       const before = completedMutations
-      const response = await send(address, request)
+      const response = await send(address, { ...request, signal: eitherOf(leaving.signal, request?.signal) })
       await response.clone().arrayBuffer()
       if (before === completedMutations) return response
     }
+  } catch (error) {
+    if (leaving.signal.aborted) return await new Promise<never>(() => {})
+    throw error
   } finally {
     queriesInFlight.value--
   }
 }
+
+const eitherOf = (signal: AbortSignal, other: AbortSignal | null | undefined) => (other ? AbortSignal.any([signal, other]) : signal)

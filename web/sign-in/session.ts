@@ -3,6 +3,7 @@ import { computed, shallowRef } from 'vue'
 import { LoginDocument, type LoginInput, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
 import { csrfCookie, csrfHeader, setCsrfToken } from '../csrf.ts'
 import { client, type Failure, failureOf, useMutation } from '../graphql.ts'
+import { endQueries } from '../read-your-writes.ts'
 import { registry } from '../shared/registry.ts'
 
 const session = shallowRef<SessionQuery>()
@@ -109,6 +110,7 @@ export function adoptSession(email?: string): Promise<boolean> {
 
 /** Opens the login page after a password change, which ends all sessions. After signing in, the user continues at `redirect`. */
 export function signInAgain(redirect: unknown) {
+  endQueries()
   const login = new URL('login?notice=password-changed', document.baseURI)
   if (typeof redirect === 'string') login.searchParams.set('redirect', redirect)
   location.assign(login)
@@ -117,6 +119,7 @@ export function signInAgain(redirect: unknown) {
 /** Signs out, also at the provider that started the session, and reloads the page, so that no account data stays in memory. */
 export async function signOut() {
   if (!(await ensureSameAccount())) return
+  endQueries()
   const { data } = await client.mutation(LogoutDocument, {}).toPromise()
   location.assign(data?.logout.endSessionUrl ?? new URL('login', document.baseURI))
 }
