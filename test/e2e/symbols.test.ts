@@ -37,6 +37,7 @@ it('finds classes, functions and members of all packages, and opens their docume
   await page.waitForURL('**/packages?q=RetPol&tab=api')
   await page.getByText('1 symbol for “RetPol”').waitFor()
   await expectSound(page, 'symbols')
+  expect(await page.getByRole('listbox').count()).toBe(0) // what was searched for is not completed, although the field was loaded after the search
   await box.fill('retry')
   await box.press('Enter')
   await page.getByText('2 symbols for “retry”').waitFor()
@@ -50,6 +51,15 @@ it('finds classes, functions and members of all packages, and opens their docume
   await page.getByRole('link', { name: 'RetryPolicy' }).click()
   await page.waitForURL('**/packages/patience/versions/1.0.0/api/patience/RetryPolicy')
   await page.getByRole('heading', { name: 'RetryPolicy class' }).waitFor()
+
+  const header = page.getByRole('banner').getByRole('combobox', { name: 'Search packages' })
+  await header.fill('retryal')
+  await page.getByText('Classes, functions and members').waitFor()
+  await page.getByRole('option', { name: /retryAll patience/ }).waitFor()
+  await expectSound(page, 'symbols-suggested')
+  await header.press('ArrowDown')
+  await header.press('Enter')
+  await page.waitForURL('**/packages/patience/versions/1.0.0/api/patience#retryAll')
 
   await page.keyboard.press('Control+k')
   await page.getByRole('dialog', { name: 'Command palette' }).waitFor()

@@ -5,8 +5,8 @@ import { client } from '../graphql.ts'
 
 export type ApiSymbol = NonNullable<SearchSymbolsQuery['searchSymbols']>['nodes'][number]
 
-/** Returns the symbols whose names start like the typed words. Failures yield none; the page of the search reports them. */
-export function useSymbolCompletion(typed: Ref<string>, isWanted: Ref<boolean>, first: number) {
+/** Returns symbols for the typed words; with `immediate`, also for what is typed already. Failures yield none; the page of the search reports them. */
+export function useSymbolCompletion(typed: Ref<string>, isWanted: Ref<boolean>, first: number, immediate = false) {
   const symbols = shallowRef<ApiSymbol[]>([])
   watchDebounced(
     typed,
@@ -18,7 +18,7 @@ export function useSymbolCompletion(typed: Ref<string>, isWanted: Ref<boolean>, 
       // Discard the response if the text has changed in the meantime.
       if (typed.value === words) symbols.value = data?.searchSymbols?.nodes ?? []
     },
-    { debounce: 160 },
+    { debounce: 160, immediate },
   )
   return symbols
 }
