@@ -201,7 +201,9 @@ function hiddenInheritance(hidden: readonly Declaration[], isShown: (name: strin
 
 /** Maximum number of supertypes that are visited per type. */
 const maxTypes = 200
-const isInherited = ({ kind, isStatic }: Member): boolean => !isStatic && !['constructor', 'constant', 'enum value'].includes(kind)
+
+/** Whether subtypes inherit a member. */
+export const isInherited = ({ kind, isStatic }: Member): boolean => !isStatic && !['constructor', 'constant', 'enum value'].includes(kind)
 
 /** Orders supertypes so that the first declaration of a member wins: mixins before the superclass, and later mixins before earlier ones. */
 function nearestFirst(supertypes: Declaration['supertypes']): Declaration['supertypes'] {

@@ -3,14 +3,14 @@ import { type Group, sectionId, renderName, type Page, pageFile, renderGroups } 
 import { html, type Html, join } from './html.ts'
 import { linkTo } from './library-page.ts'
 import { lineage } from './references.ts'
-import { declarationAnchor, type Place } from './site.ts'
+import { declarationAnchor, isInherited, type Place } from './site.ts'
 import { type PageContext, type View, viewOf } from './view.ts'
 
 /** Renders the page of a class, mixin, extension, extension type or enum, with its type relations and all members. */
 export function renderTypePage(pageContext: PageContext, place: Place): Page {
   const { declaration, libraryPage } = place
   const view = viewOf(pageContext, place.path, { libraryPage, place })
-  const { main, contents } = renderGroups(groupsOf(place.members), view)
+  const { main, contents } = renderGroups(groupsOf(withInheritedDocs(place, view)), view)
   const inherited = inheritedMembers(place, view)
   return pageFile({
     path: place.path,
@@ -23,6 +23,21 @@ export function renderTypePage(pageContext: PageContext, place: Place): Page {
       <div class="doc">${view.comment(declaration.doc, 1)}</div>
       ${relations(place, view)}${view.source(declaration)} ${main}${inheritedPart(inherited, view)}`,
   })
+}
+
+/** Returns the members of a type. Those without a comment have the comment of the nearest member of the package that they override. */
+function withInheritedDocs(place: Place, { site }: View): Member[] {
+  const docs = new Map<string, string>()
+  for (const { members } of lineage(place, site).slice(1)) {
+    for (const member of members.filter(isInherited)) {
+      const anchor = declarationAnchor(member)
+      if (member.doc !== null && !docs.has(anchor)) docs.set(anchor, member.doc)
+    }
+  }
+  return place.members.map((member) => ({
+    ...member,
+    doc: member.doc ?? (isInherited(member) ? (docs.get(declarationAnchor(member)) ?? null) : null),
+  }))
 }
 
 function groupsOf(members: readonly Member[]): Group[] {
@@ -104,9 +119,9 @@ function inheritedMembers(place: Place, { site }: View): Inherited[] {
       from,
       members: from.members.filter((member) => {
         const anchor = declarationAnchor(member)
-        const isInherited = !member.isStatic && !['constructor', 'constant', 'enum value'].includes(member.kind) && !known.has(anchor)
-        if (isInherited) known.add(anchor)
-        return isInherited
+        const isShown = isInherited(member) && !known.has(anchor)
+        if (isShown) known.add(anchor)
+        return isShown
       }),
     }))
     .filter(({ members }) => members.length > 0)

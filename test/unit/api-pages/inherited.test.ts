@@ -45,6 +45,17 @@ it('shows members inherited from unexported superclasses and mixins, with type a
   expect(page).not.toMatch(/Replaced below|helper|_hidden|To others/)
 })
 
+it('shows the comment of the nearest overridden member next to a member without one', async () => {
+  const page = await textOf('shapes/Circle', {
+    'lib/shapes.dart': `
+      abstract class Shape { /** Covers the plane. */ double get area; /** Grows. */ void grow(); static void make() {} Shape(); }
+      abstract class Round extends Shape { /** Grows evenly. */ void grow(); /** Makes one. */ static void make() {} /** Rolls. */ void roll(); }
+      class Circle implements Round { double get area => 1; void grow() {} static void make() {} /** Rolls far. */ void roll() {} }`,
+  })
+  expect(page).toMatch(/double get area .*Covers the plane\..*void grow\(\) .*Grows evenly\..*void roll\(\) .*Rolls far\./)
+  expect(page).not.toMatch(/Grows\.|Makes one|Rolls\./)
+})
+
 it('lists members inherited from an exported type through an unexported one', async () => {
   const page = await textOf('shapes/Shape', {
     'lib/shapes.dart': 'class Shape extends _Base {} class _Base extends Area {} class Area { int get size => 1; }',
