@@ -31,6 +31,7 @@ const fewFiles = {
     groups: [
       { name: 'start', tags: ['$initial' as const] },
       { name: 'shared', test: shared.parts },
+      { name: 'tray', test: /web\/shell\/tray(-menu\.vue|\.ts)/ },
       { name: 'home', test: /web\/packages\/home-page\.vue/ },
       { name: 'sign-in', test: /web\/sign-in\/login-page\.vue/ },
       { name: 'package', test: /web\/package\/(package-frame|readme-page)\.vue/ },

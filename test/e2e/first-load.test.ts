@@ -41,6 +41,22 @@ async function measureTransfer(page: Page, work: () => Promise<unknown>): Promis
   return { total: largest.reduce((sum, [, size]) => sum + size, 0), largest }
 }
 
+type Visit = { app: { url: string }; encodings: keyof typeof maxBytes; path: (typeof signedOut)[number]; email?: string | undefined }
+
+/** Fails if the first load of a page is larger than its limit. */
+async function expectSmall({ app, encodings, path, email }: Visit): Promise<void> {
+  const page = await openPage(app.url, { extraHTTPHeaders: { 'accept-encoding': encodings } })
+  if (email) await startSession(page, app.url, email)
+  const { total, largest } = await measureTransfer(page, async () => {
+    await page.goto(path)
+    await page.getByRole('heading', { level: 1 }).first().waitFor()
+    await page.getByRole('button', { name: 'Theme' }).waitFor()
+    if (email) await page.getByRole('button', { name: /^Account/ }).waitFor()
+  })
+  expect(total, `${path}: ${JSON.stringify(largest.slice(0, 8))}`).toBeLessThan(maxBytes[encodings][path])
+  await page.close()
+}
+
 // Browsers do not accept Brotli over plain HTTP.
 it.each(['gzip, deflate, br, zstd', 'gzip, deflate'] as const)(
   'keeps the first load small, signed out and signed in: %s',
@@ -50,22 +66,18 @@ it.each(['gzip, deflate, br, zstd', 'gzip, deflate'] as const)(
     const { email, secret = '' } = await app.member()
     await publishTo(app.url, secret, ...['acme', 'acme_http', 'acme_ui'].map((name) => ({ name, version: '1.0.0' })))
     await makePublic(app, 'acme', 'acme_http', 'acme_ui')
-    const measure = async (path: (typeof signedOut)[number], email?: string) => {
-      const page = await openPage(app.url, { extraHTTPHeaders: { 'accept-encoding': encodings } })
-      if (email) await startSession(page, app.url, email)
-      const { total, largest } = await measureTransfer(page, async () => {
-        await page.goto(path)
-        await page.getByRole('heading', { level: 1 }).first().waitFor()
-        await page.getByRole('button', { name: 'Theme' }).waitFor()
-        if (email) await page.getByRole('button', { name: /^Account/ }).waitFor()
-      })
-      expect(total, `${path}: ${JSON.stringify(largest.slice(0, 8))}`).toBeLessThan(maxBytes[encodings][path])
-      await page.close()
-    }
+    const measure = (path: (typeof signedOut)[number], email?: string) => expectSmall({ app, encodings, path, email })
     for (const path of signedOut) await measure(path)
     for (const path of signedIn) await measure(path, email)
   },
 )
+
+it('loads no more for administrators, while no work is running on the server', async () => {
+  await using app = await consoleApp({ env: { SCORING_ENABLED: 'false' } })
+  const { email, secret = '' } = await app.owner()
+  await publishTo(app.url, secret, { name: 'acme', version: '1.0.0' })
+  for (const path of ['/', '/packages/acme'] as const) await expectSmall({ app, encodings: 'gzip, deflate', path, email })
+})
 
 /** Maximum number of requests before a page shows its content, with an empty browser cache: the page itself and the files that it names. */
 const maxRequests = 10
