@@ -23,8 +23,9 @@ export function filesOf(release: Release, history: readonly Release[], serverUrl
 const snake = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
 const words = (name: string): string => snake(name).replaceAll('_', ' ')
 
-/** The path of a screenshot, for packages with pictures. */
+/** The path and the size in pixels of a screenshot, for packages with pictures. */
 export const screenshotPath = 'screenshots/overview.png'
+export const screenshotSize = { width: 960, height: 600 }
 export const hasPictures = ({ pkg }: Release): boolean => pkg.kind === 'flutter'
 
 function pubspecOf(release: Release, serverUrl: string): string {
@@ -53,7 +54,11 @@ function readmeOf(release: Release, serverUrl: string): string {
   const { pkg, version, api } = release
   const [main, second] = [api[0], api[1] ?? api[0]]
   const badge = (kind: string) => `![${kind}](${serverUrl}/packages/${pkg.name}/badges/${kind}.svg)`
-  const picture = hasPictures(release) ? `\n![${pkg.description}](${screenshotPath})\n` : ''
+  const { width, height } = screenshotSize
+  // With its size, so that the text below does not move when the picture is loaded.
+  const picture = hasPictures(release)
+    ? `\n<img src="${screenshotPath}" alt="${pkg.description}" width="${width}" height="${height}">\n`
+    : ''
   const rows = api.map(
     ({ name, methods }) => `| [\`${name}\`](lib/src/${snake(name)}.dart) | ${methods.map((one) => `\`${one}\``).join(', ')} |`,
   )

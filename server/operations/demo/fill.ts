@@ -3,7 +3,7 @@ import { gzip } from 'node:zlib'
 import { pack } from 'tar-stream'
 import { buffer } from 'node:stream/consumers'
 import { type DemoPackage, demoPackages, emailOf, people, publishers } from './catalog.ts'
-import { filesOf, type Files, hasPictures, screenshotPath } from './files.ts'
+import { filesOf, type Files, hasPictures, screenshotPath, screenshotSize } from './files.ts'
 import { createRandom, type Random, seedOf } from './random.ts'
 import { planReleases, type Release } from './releases.ts'
 import sharp from 'sharp'
@@ -210,13 +210,11 @@ async function importAdvisories(server: DemoServer, [owner]: readonly Person[], 
   await server.request(owner?.secret ?? null, 'POST', '/graphql', { query, variables: { osv: JSON.stringify(documents) } })
 }
 
-const width = 960
-const height = 600
-
 /** Draws the screenshot of a package: two phones with a made-up interface, as PNG. Contains no text, because a server may have no fonts. */
 async function drawScreenshot({ name, weight }: DemoPackage): Promise<Buffer> {
   const random = createRandom(seedOf(name) + weight)
   const hue = random.between(0, 359)
+  const { width, height } = screenshotSize
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">
 <defs><linearGradient id="back" x1="0" y1="0" x2="1" y2="1"><stop offset="0" stop-color="${hsl(hue, 60, 88)}"/><stop offset="1" stop-color="${hsl(hue + 40, 60, 78)}"/></linearGradient></defs>
 <rect width="${width}" height="${height}" fill="url(#back)"/>
