@@ -72,10 +72,19 @@ type Inheritance = (of: Declaration) => { members: Member[]; above: string[] }
 
 /** Returns the members shown on the page of a type, without those hidden by `@nodoc`. */
 function shownMembers(declaration: Declaration, inherited: readonly Member[]): Member[] {
-  const shown = Map.groupBy(declaration.members, declarationAnchor)
-  for (const member of inherited) if (!shown.has(declarationAnchor(member))) shown.set(declarationAnchor(member), [member])
-  return [...shown.values()].flat().filter(({ doc }) => !isHiddenByComment(doc))
+  const above = Map.groupBy(inherited, declarationAnchor)
+  const own = declaration.members.map((member) => {
+    const doc = above.get(declarationAnchor(member))?.find((one) => one.doc !== null)?.doc
+    return withDoc(member, doc ?? null)
+  })
+  const declared = new Set(own.map(declarationAnchor))
+  const others = [...above].flatMap(([anchor, [nearest]]) => (nearest && !declared.has(anchor) ? [nearest] : []))
+  return [...own, ...others].filter(({ doc }) => !isHiddenByComment(doc))
 }
+
+/** Returns a member with the comment of one that it overrides, unless it has its own. A comment that hides an element hides no other one. */
+export const withDoc = (member: Member, doc: string | null): Member =>
+  member.doc === null && isInherited(member) && !isHiddenByComment(doc) ? { ...member, doc } : member
 
 /** Identifies a declaration by its source location, since several libraries may export the same declaration. */
 const identityOf = ({ name, kind, source }: Declaration) => `${source.path}:${source.line}:${kind}:${name}`

@@ -3,7 +3,7 @@ import { type Group, sectionId, renderName, type Page, pageFile, renderGroups } 
 import { html, type Html, join } from './html.ts'
 import { linkTo } from './library-page.ts'
 import { lineage } from './references.ts'
-import { declarationAnchor, isInherited, type Place } from './site.ts'
+import { declarationAnchor, isInherited, type Place, withDoc } from './site.ts'
 import { type PageContext, type View, viewOf } from './view.ts'
 
 /** Renders the page of a class, mixin, extension, extension type or enum, with its type relations and all members. */
@@ -34,10 +34,7 @@ function withInheritedDocs(place: Place, { site }: View): Member[] {
       if (member.doc !== null && !docs.has(anchor)) docs.set(anchor, member.doc)
     }
   }
-  return place.members.map((member) => ({
-    ...member,
-    doc: member.doc ?? (isInherited(member) ? (docs.get(declarationAnchor(member)) ?? null) : null),
-  }))
+  return place.members.map((member) => withDoc(member, docs.get(declarationAnchor(member)) ?? null))
 }
 
 function groupsOf(members: readonly Member[]): Group[] {

@@ -17,7 +17,10 @@ const notifier = {
   'lib/src/notifier.dart': `
     class Ref {}
     abstract class Notifier<T> extends Base<T> {
+      /** Builds. */
       T build();
+      void reset();
+      void hide();
     }
     class Base<V> extends _Root with Mixin<List<V>> implements Ref {
       Base();
@@ -27,6 +30,10 @@ const notifier = {
       set state(V value) {}
       /// Replaced below.
       V build();
+      /// Starts again.
+      void reset();
+      /// @nodoc
+      void hide();
     }
     class _Root {
       /// To others. {@template value}of its kind{@endtemplate}
@@ -42,6 +49,8 @@ it('shows members inherited from unexported superclasses and mixins, with type a
     expect(page.replaceAll(' ', '')).toContain(shown.replaceAll(' ', ''))
   }
   expect(page).toContain('The current value, a of its kind')
+  expect(page).toMatch(/void reset\(\) .*Starts again\./)
+  expect(page).toContain('void hide()')
   expect(page).not.toMatch(/Replaced below|helper|_hidden|To others/)
 })
 
