@@ -9,8 +9,14 @@ export const changesSoFar = () => completedMutations
 
 const leaving = new AbortController()
 
-/** Ends all queries without an answer, current and future ones. For a page that is left because its session ends: they would fail without it. */
-export const endQueries = () => leaving.abort()
+/**
+ * Ends all queries without an answer, current and future ones. For a page that is left because its session ends: they would fail without it. The page
+ * is loaded again if the user goes back to it.
+ */
+export function endQueries() {
+  leaving.abort()
+  addEventListener('pageshow', () => location.reload())
+}
 
 /** Number of queries that wait for the server. */
 export const queriesInFlight = ref(0)

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, sharedConsole, signIn, startSession, takeSecret } from '../support/console.ts'
@@ -131,7 +131,17 @@ describe('session', () => {
     const { email } = await app.member()
     const page = await openPage(app.url)
     await signIn(page, app.url, email)
-    await settled(page) // requests still in flight when the session ends would be refused
+    await settled(page)
+    // A query that is in flight when the session ends would be refused.
+    const isLogout = (request: Request) => request.postData()?.includes('"Logout"') === true
+    const signedOut = page.waitForResponse((response) => isLogout(response.request()))
+    const held = page.waitForRequest(/graphql/)
+    await page.route(/graphql/, async (route) => {
+      if (!isLogout(route.request())) await signedOut
+      await route.continue().catch(() => {}) // the page has ended the query
+    })
+    await page.getByRole('link', { name: 'Packages', exact: true }).first().click()
+    await held
     await page.getByRole('button', { name: /^Account/ }).click()
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.waitForURL('**/login')
