@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { runCommand } from '../support/admin.ts'
 import { admin } from '../support/admin-process.ts'
 import { packageArchive } from '../support/archive.ts'
 import { backupBucket } from '../support/backup-buckets.ts'
-import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
+import { type Backend, databaseOf, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
-import { createDatabase } from '../support/postgres.ts'
 import type { S3Call } from '../support/s3-call.ts'
 import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
 import { folderForTest, secretForTests } from '../support/server-process.ts'
@@ -74,7 +73,7 @@ it.for(backends)(
     }
     expect((await backups.bucket.keys()).filter((key) => key.includes('/partial/'))).toEqual([])
 
-    const settings = { ...registry.env, ...elsewhere.env, ...(await emptyDatabase(backend)) }
+    const settings = { ...registry.env, ...elsewhere.env, ...(await databaseOf(backend)) }
     const restored = { folder: folderForTest(), env: settings }
     expect(await runCommand(environmentOf(restored), 'restore', `${backups.address}-0`)).toMatchObject({ code: 0 })
     const { code, out } = await runCommand(environmentOf(restored), 'verify', '--json')
@@ -111,10 +110,3 @@ const environmentOf = ({ folder, env }: { folder: string; env: Record<string, st
 })
 
 const scratchIn = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.backup-'))
-
-async function emptyDatabase(backend: Backend): Promise<Record<string, string>> {
-  if (backend === 'sqlite') return {}
-  const { url, drop } = await createDatabase()
-  onTestFinished(drop)
-  return { POSTGRES_URL: url }
-}

@@ -1,11 +1,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { admin } from '../support/admin-process.ts'
-import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
+import { type Backend, databaseOf, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
-import { createDatabase } from '../support/postgres.ts'
 import { folderForTest, start } from '../support/server-process.ts'
 
 const backends: Backend[] = ['sqlite', 'postgres']
@@ -74,7 +73,7 @@ async function killBackup(backups: string, begin: () => ReturnType<typeof admin>
 /** Starts restores, each to an empty server, and kills each once it has begun, until one is killed before it is complete. Returns its server. */
 async function killRestore(backend: Backend, backups: string): Promise<{ folder: string; env: Record<string, string> }> {
   for (;;) {
-    const [folder, env] = [folderForTest(), await emptyDatabase(backend)]
+    const [folder, env] = [folderForTest(), await databaseOf(backend)]
     const marker = join(folder, 'blobs', 'store-id')
     const isRestoring = () => existsSync(marker) && readFileSync(marker, 'utf8').includes('restoring')
     const { process: command, result } = admin(folder, env, 'restore', backups)
@@ -88,11 +87,4 @@ async function killRestore(backend: Backend, backups: string): Promise<{ folder:
 async function kill(command: ChildProcess, result: Promise<{ code: number | null }>): Promise<void> {
   if (command.exitCode === null) process.kill(-(command.pid ?? 0), 'SIGKILL')
   expect([null, 0]).toContain((await result).code)
-}
-
-async function emptyDatabase(backend: Backend): Promise<Record<string, string>> {
-  if (backend === 'sqlite') return {}
-  const { url, drop } = await createDatabase()
-  onTestFinished(drop)
-  return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
 }

@@ -2,11 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { recordFault, sum } from '../support/fault-run.ts'
 import { auditPublished, auditLeftovers } from '../support/fault-audit.ts'
-import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { type Backend, databaseOf, FaultRegistry } from '../support/fault-registry.ts'
 import { secretForTests, start } from '../support/server-process.ts'
 
 /** Lists the archives in the store of a data folder. Backdates them first, so that a garbage collection would delete unreferenced ones. */
@@ -15,12 +14,6 @@ function archivesIn(folder: string): string[] {
   const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   for (const { parentPath, name } of files) utimesSync(join(parentPath, name), 0, 0)
   return files.map(({ name }) => name)
-}
-
-async function newDatabase(): Promise<Record<string, string>> {
-  const { url, drop } = await createDatabase()
-  onTestFinished(drop)
-  return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
 }
 
 const databases = async (url: string): Promise<string[]> => {
@@ -46,7 +39,7 @@ it.for(backends)(
     const otherFile = join(folder, 'other.sqlite')
     const others: Record<string, string>[] = [
       { ...own, DB_BACKEND: 'sqlite', SQLITE_PATH: otherFile },
-      { ...own, ...(await newDatabase()) },
+      { ...own, ...(await databaseOf('postgres')) },
     ]
     for (const other of others) {
       const refused = await start(folder, other)

@@ -173,6 +173,7 @@ export class FaultRegistry {
 const isTransient = (error: unknown): boolean =>
   !(error instanceof PubFailure) || [503, 429].includes(error.status) || (error.status === 404 && error.message.endsWith('Publish again.'))
 
+/** Creates an empty database that is dropped after the test, and returns its settings. SQLite needs none. */
 export async function databaseOf(backend: Backend): Promise<Record<string, string>> {
   if (backend === 'sqlite') return {}
   const { url, drop } = await createDatabase()

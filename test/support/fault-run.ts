@@ -8,7 +8,7 @@ export type Fault = Plan & {
   name: string
   /** Maximum time between faults, in milliseconds. */
   everyMs: number
-  /** Causes the fault once and resolves when it is over. From then on, writes must succeed within five seconds. On a busy machine, within three times the first start of the server. */
+  /** Causes the fault once and resolves when it is over. From then on, writes must succeed within `maxSecondsToWrite`. */
   strike: () => Promise<void>
   /** Checks an additional condition within five seconds after the fault. Throws if it does not hold. */
   recovered?: () => Promise<void>
@@ -19,7 +19,7 @@ type LeftoverAudit = Awaited<ReturnType<typeof auditLeftovers>>
 
 /**
  * Publishes while a fault is injected repeatedly, until everything is published, then continues with the next fault. No version may be lost,
- * partially visible or duplicated, no orphaned files may remain after collection, and clients may wait at most five seconds after a fault.
+ * partially visible or duplicated, no orphaned files may remain after collection, and clients may wait at most `maxSecondsToWrite` after a fault.
  */
 export async function publishDuringFaults(context: TestContext, registry: FaultRegistry, faults: readonly Fault[]): Promise<void> {
   const outcomes: ({ fault: string; seconds: number } & PublishedAudit)[] = []

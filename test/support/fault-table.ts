@@ -21,7 +21,7 @@ declare module 'vitest' {
   }
 }
 
-/** Maximum time in seconds from the end of a fault until writes succeed again, on a machine that starts the server in a third of it. */
+/** Maximum time in seconds from the end of a fault until writes succeed again. Machines that need longer than a third of it for a start get more time. */
 export const maxSecondsToWrite = 5
 
 /** Whether the full number of publishes is used, as by `npm run faults`. `npm run test:faults` uses fewer. */
