@@ -62,10 +62,14 @@ it('loads nothing for links that the pointer only crosses', async () => {
   const page = await openPackage('acme_crossed')
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
+  await page.clock.install()
+  await page.clock.pauseAt(Date.now() + 60_000)
   await tab(page, 'Changelog').hover()
+  await page.clock.runFor(40) // less than a pointer must rest
   await page.mouse.move(5, 5)
   await tab(page, 'Install').hover()
-  await page.waitForRequest(/install-page/)
+  await Promise.all([page.waitForRequest(/install-page/), page.clock.runFor(1000)])
+  await page.clock.resume()
   await settled(page)
   expect(asked.filter((url) => url.includes('changelog-page'))).toEqual([])
 })
