@@ -9,6 +9,9 @@ const maxBytes = {
   'gzip, deflate, br, zstd': { '/login': 145_000, '/': 142_000, '/packages/acme': 150_000, '/packages': 190_000 },
   'gzip, deflate': { '/login': 168_000, '/': 165_000, '/packages/acme': 178_000, '/packages': 218_000 },
 }
+/** The texts of all operations, which a page loads after ten seconds: on a busy machine before the measurement ends. */
+const loadedLater = /\/assets\/documents-[^/]+\.json$/
+
 const signedOut = ['/login', '/', '/packages/acme', '/packages'] as const
 const signedIn = ['/', '/packages/acme', '/packages'] as const
 
@@ -37,7 +40,10 @@ async function measureTransfer(page: Page, work: () => Promise<unknown>): Promis
   await work()
   await settled(page)
   await expect.poll(() => [...underWay].map((id) => addresses.get(id))).toEqual([])
-  const largest = [...sizes].map(([id, size]): [string, number] => [addresses.get(id) ?? id, size]).toSorted((a, b) => b[1] - a[1])
+  const largest = [...sizes]
+    .map(([id, size]): [string, number] => [addresses.get(id) ?? id, size])
+    .filter(([address]) => !loadedLater.test(address))
+    .toSorted((a, b) => b[1] - a[1])
   return { total: largest.reduce((sum, [, size]) => sum + size, 0), largest }
 }
 

@@ -207,7 +207,7 @@ it('starts at the skip link on pages with a navigation, also if its current entr
   await page.goto('/admin/jobs?state=FAILED')
   await page.getByRole('link', { name: 'Show all jobs' }).press('Enter')
   await page.getByText('No jobs found').waitFor({ state: 'hidden' })
-  expect(await focusedHeading(page)).toBe('H1Jobs')
+  await expect.poll(() => focusedHeading(page)).toBe('H1Jobs')
 })
 
 it('finds packages, people, pages and actions in the command palette', async () => {
@@ -257,6 +257,7 @@ it('reports a save for a moment, and undoes it', async () => {
   await page.getByRole('switch', { name: 'Unlisted' }).click()
   await page.getByRole('button', { name: 'Save options' }).click()
   await page.getByText('Saved the options of acme.').first().waitFor()
+  await page.getByRole('button', { name: 'Undo' }).focus() // keeps the message
   await expectSound(page, 'toast')
   const isUnlisted = async () => (await alice.get('/api/packages/acme/options')).body.isUnlisted as boolean
   expect(await isUnlisted()).toBe(true)
