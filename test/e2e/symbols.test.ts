@@ -62,7 +62,7 @@ it('finds classes, functions and members of all packages, and opens their docume
   await page.waitForURL('**/packages/patience/versions/1.0.0/api/patience#retryAll')
 
   await page.keyboard.press('Control+k')
-  await page.getByRole('dialog', { name: 'Command palette' }).waitFor()
+  await page.getByRole('dialog', { name: 'Command palette' }).locator('input:focus').waitFor()
   await page.keyboard.type('RetryPolicy attempts')
   await page.getByRole('option', { name: /RetryPolicy\.attempts/ }).waitFor()
   await expectSound(page, 'symbols-palette')

@@ -100,11 +100,11 @@ it('moves all acknowledged versions while the server keeps serving reads, althou
       expect((await fetch(`${registry.listensAt}/readyz`)).status).toBe(200)
       if (table === 'package_versions')
         expect(await move(other.url).result).toMatchObject({ code: 1, out: expect.stringContaining('Another move of') })
-      if (table !== null) await expect.poll(lastMoveMessage, { timeout: 5000 }).toBe(moving)
+      if (table !== null) await expect.poll(lastMoveMessage).toBe(moving)
       process.kill(-(killed.process.pid ?? 0), 'SIGKILL')
       await killed.result
     })
-    await expect.poll(lastMoveMessage, { timeout: 5000 }).not.toBe(moving)
+    await expect.poll(lastMoveMessage).not.toBe(moving)
     // Publishes and deletes versions, both among the copied rows and after them.
     await load.more(4)
   }
@@ -112,8 +112,8 @@ it('moves all acknowledged versions while the server keeps serving reads, althou
   const { code, out } = await move().result
   expect([code, out]).toEqual([0, expect.stringContaining('"isContinued":true')])
   expect(await change()).toMatchObject({ status: 503, message: expect.stringContaining('was moved to PostgreSQL') })
-  await expect.poll(async () => (await fetch(`${registry.listensAt}/readyz`)).status, { timeout: 5000 }).toBe(503)
-  await expect.poll(lastMoveMessage, { timeout: 5000 }).toBe(moved)
+  await expect.poll(async () => (await fetch(`${registry.listensAt}/readyz`)).status).toBe(503)
+  await expect.poll(lastMoveMessage).toBe(moved)
   await load.end()
   expect(load.failures).toEqual([])
   expect(load.deleted.size).toBeGreaterThan(0)

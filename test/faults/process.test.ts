@@ -133,7 +133,7 @@ it('does not show an upload that a power cut interrupted, and accepts it again a
     duplex: 'half',
     headers: { authorization, 'content-type': 'application/octet-stream' },
   } as RequestInit).catch(() => 'cut')
-  await expect.poll(() => filesBelow(join(folder, 'blobs', 'staging')).length, { timeout: 5000 }).toBeGreaterThan(0)
+  await expect.poll(() => filesBelow(join(folder, 'blobs', 'staging')).length).toBeGreaterThan(0)
   first.process.kill('SIGKILL')
   expect(await sending).toBe('cut')
   const second = await start(folder)

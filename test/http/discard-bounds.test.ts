@@ -5,7 +5,7 @@ import { testApp, type TestApp } from '../app.ts'
 import { head, RawClient } from '../support/raw-client.ts'
 
 /** Limits that no test reaches. Each test lowers the limit that it covers. */
-const generous: DiscardBounds = { maxBytes: 2 ** 40, maxMs: 600_000, silenceMs: 600_000, lingerMs: 50 }
+const generous: DiscardBounds = { maxBytes: 2 ** 40, maxMs: 600_000, silenceMs: 600_000, lingerMs: 1000 }
 const bounded = (bounds: Partial<DiscardBounds>): Promise<TestApp> =>
   testApp({ timings: { ...timingsFor(1000), discard: { ...generous, ...bounds } } })
 

@@ -5,15 +5,16 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
 import { announce, publish } from '../support/publish.ts'
+import { atSomeScale } from '../support/time-scale.ts'
 
-// The limits are tenths of seconds here instead of seconds.
-const timings = {
-  headersMs: 400,
-  silenceMs: 1500,
-  requestMs: 2500,
-  pace: { graceMs: 400, bytesPerSecond: 1024, sweepMs: 50 },
-  discard: { maxBytes: 1_000_000, maxMs: 2500, silenceMs: 1500, lingerMs: 50 },
-}
+/** Limits of tenths of seconds instead of seconds. */
+const timingsAt = (scale: number) => ({
+  headersMs: 400 * scale,
+  silenceMs: 1500 * scale,
+  requestMs: 2500 * scale,
+  pace: { graceMs: 400 * scale, bytesPerSecond: 1024 / scale, sweepMs: 50 },
+  discard: { maxBytes: 1_000_000, maxMs: 2500 * scale, silenceMs: 1500 * scale, lingerMs: 50 * scale },
+})
 
 type Client = { socket: Socket; text: () => string; closed: Promise<number> }
 
@@ -47,93 +48,98 @@ async function trickle({ socket }: Client, bytes: number, everyMs: number, total
 
 const timedOut = /^HTTP\/1\.1 408 .*\r\nConnection: close\r\n\r\n\{"error":\{"code":"InvalidInput","message":"[^"]+"\}\}$/s
 
-it('closes connections without a request and with endless headers', async () => {
-  await using app = await testApp({ timings })
-  await app.listen()
-  const clients = await Promise.all(['', 'GET /api/v1/health HT', 'GET / HTTP/1.1\r\nHost: x\r\n'].map((text) => open(app, text)))
-  void trickle(clients[2] as Client, 1, 100)
-  for (const client of clients) await client.closed
-  for (const client of clients.slice(1)) expect(client.text()).toMatch(timedOut)
-})
+it('closes connections without a request and with endless headers', () =>
+  atSomeScale(async (scale) => {
+    await using app = await testApp({ timings: timingsAt(scale) })
+    await app.listen()
+    const clients = await Promise.all(['', 'GET /api/v1/health HT', 'GET / HTTP/1.1\r\nHost: x\r\n'].map((text) => open(app, text)))
+    void trickle(clients[2] as Client, 1, 100)
+    for (const client of clients) await client.closed
+    for (const client of clients.slice(1)) expect(client.text()).toMatch(timedOut)
+  }))
 
-it('times out slow bodies on every kind of route with an error', async () => {
-  await using app = await testApp({ timings })
-  await app.listen()
-  const alice = await app.member()
-  const authorization = `Bearer ${alice.secret}`
-  const json = { 'content-type': 'application/json' }
-  const bytes = { authorization, 'content-type': 'application/octet-stream' }
-  // Each body uses its own upload, because a second body for the same upload would be refused.
-  const upload = async () => `POST /api/packages/versions/upload?upload_id=${await announce(alice)}`
-  const requests = [
-    head('POST /api/auth/login', { ...json, 'content-length': 5000 }),
-    head('POST /graphql', { ...json, 'content-length': 5000 }),
-    head(await upload(), { ...bytes, 'content-length': 5000 }),
-    `${head(await upload(), { ...bytes, 'transfer-encoding': 'chunked' })}400\r\n`,
-  ]
-  const clients = await Promise.all(requests.map((text) => open(app, text)))
-  for (const client of clients) void trickle(client, 1, 100)
-  for (const client of clients) {
-    await client.closed
-    expect(client.text()).toMatch(timedOut)
-  }
-  await expect.poll(() => app.lines.filter((line) => / POST \/api\/auth\/login 408 \d+ms 127\.0\.0\.1 /.test(line))).toHaveLength(1)
-  // The answer was already sent. The rest of the body must not keep the connection open.
-  const refused = await open(app, head('POST /api/v1/health', { ...json, 'content-length': 5000 }))
-  void trickle(refused, 1, 100)
-  await refused.closed
-  expect(refused.text()).toMatch(/^HTTP\/1\.1 405 /)
-})
+it('times out slow bodies on every kind of route with an error', () =>
+  atSomeScale(async (scale) => {
+    await using app = await testApp({ timings: timingsAt(scale) })
+    await app.listen()
+    const alice = await app.member()
+    const authorization = `Bearer ${alice.secret}`
+    const json = { 'content-type': 'application/json' }
+    const bytes = { authorization, 'content-type': 'application/octet-stream' }
+    // Each body uses its own upload, because a second body for the same upload would be refused.
+    const upload = async () => `POST /api/packages/versions/upload?upload_id=${await announce(alice)}`
+    const requests = [
+      head('POST /api/auth/login', { ...json, 'content-length': 5000 }),
+      head('POST /graphql', { ...json, 'content-length': 5000 }),
+      head(await upload(), { ...bytes, 'content-length': 5000 }),
+      `${head(await upload(), { ...bytes, 'transfer-encoding': 'chunked' })}400\r\n`,
+    ]
+    const clients = await Promise.all(requests.map((text) => open(app, text)))
+    for (const client of clients) void trickle(client, 1, 100)
+    for (const client of clients) {
+      await client.closed
+      expect(client.text()).toMatch(timedOut)
+    }
+    await expect.poll(() => app.lines.filter((line) => / POST \/api\/auth\/login 408 \d+ms 127\.0\.0\.1 /.test(line))).toHaveLength(1)
+    // The answer was already sent. The rest of the body must not keep the connection open.
+    const refused = await open(app, head('POST /api/v1/health', { ...json, 'content-length': 5000 }))
+    void trickle(refused, 1, 100)
+    await refused.closed
+    expect(refused.text()).toMatch(/^HTTP\/1\.1 405 /)
+  }))
 
-it('accepts a slow but steady body within the time limit of a request', async () => {
-  await using app = await testApp({ timings: { ...timings, silenceMs: 10_000 } })
-  await app.listen()
-  const [before, after] = ['{"query": "{ server { version } }", "extensions": {"unread": "', '"}}']
-  await app.anonymous.post('/graphql', `${before}${after}`, { headers: { 'content-type': 'application/json' } }) // Loads lazily loaded modules.
-  const length = before.length + 6000 + after.length
-  const steady = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': length }) + before)
-  await trickle(steady, 300, 75, 6000)
-  steady.socket.write(after)
-  await expect.poll(steady.text).toMatch(/^HTTP\/1\.1 200 .*"version"/s)
-  steady.socket.destroy()
-  const endless = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': 100_000 }))
-  void trickle(endless, 300, 75)
-  expect(await endless.closed).toBeGreaterThan(2000)
-  expect(endless.text()).toMatch(timedOut)
-})
+it('accepts a slow but steady body within the time limit of a request', () =>
+  atSomeScale(async (scale) => {
+    await using app = await testApp({ timings: { ...timingsAt(scale), silenceMs: 10_000 * scale } })
+    await app.listen()
+    const [before, after] = ['{"query": "{ server { version } }", "extensions": {"unread": "', '"}}']
+    await app.anonymous.post('/graphql', `${before}${after}`, { headers: { 'content-type': 'application/json' } }) // Loads lazily loaded modules.
+    const length = before.length + 6000 + after.length
+    const steady = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': length }) + before)
+    await trickle(steady, 300, 75, 6000)
+    steady.socket.write(after)
+    await expect.poll(steady.text).toMatch(/^HTTP\/1\.1 200 .*"version"/s)
+    steady.socket.destroy()
+    const endless = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': 100_000 }))
+    void trickle(endless, 300, 75)
+    expect(await endless.closed).toBeGreaterThan(2000 * scale)
+    expect(endless.text()).toMatch(timedOut)
+  }))
 
-it('closes connections of clients that stop reading the response', async () => {
-  await using app = await testApp({ timings })
-  await app.listen()
-  const alice = await app.member()
-  const files = { 'assets/noise.bin': randomBytes(16_000_000) }
-  await publish(alice, { name: 'large', version: '1.0.0', files })
-  const ask = head('GET /api/archives/large-1.0.0.tar.gz', { authorization: `Bearer ${alice.secret}` })
-  const [reader, other] = [await open(app, ask), await open(app, ask)]
-  reader.socket.pause()
-  const count = () => new Promise<number>((resolve) => app.http.server.getConnections((_error, open) => resolve(open)))
-  await expect.poll(() => other.text().length).toBeGreaterThan(16_000_000)
-  other.socket.destroy()
-  await expect.poll(count, { timeout: 10_000 }).toBe(0)
-})
+it('closes connections of clients that stop reading the response', () =>
+  atSomeScale(async (scale) => {
+    await using app = await testApp({ timings: timingsAt(scale) })
+    await app.listen()
+    const alice = await app.member()
+    const files = { 'assets/noise.bin': randomBytes(16_000_000) }
+    await publish(alice, { name: 'large', version: '1.0.0', files })
+    const ask = head('GET /api/archives/large-1.0.0.tar.gz', { authorization: `Bearer ${alice.secret}` })
+    const [reader, other] = [await open(app, ask), await open(app, ask)]
+    reader.socket.pause()
+    const count = () => new Promise<number>((resolve) => app.http.server.getConnections((_error, open) => resolve(open)))
+    await expect.poll(() => other.text().length).toBeGreaterThan(16_000_000)
+    other.socket.destroy()
+    await expect.poll(count, { timeout: 10_000 * scale }).toBe(0)
+  }))
 
-it('closes stalled connections soon, whatever the size of the response, but not slow and steady ones', async () => {
-  // Sending the archive at the minimum rate takes 16 seconds. No other limit may end the response.
-  const pace = { graceMs: 1500, bytesPerSecond: 1024 ** 2, sweepMs: 50 }
-  await using app = await testApp({ timings: { ...timings, silenceMs: 600_000, pace } })
-  await app.listen()
-  const alice = await app.member()
-  await publish(alice, { name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(16_000_000) } })
-  const ask = head('GET /api/archives/large-1.0.0.tar.gz', { authorization: `Bearer ${alice.secret}` })
-  const readers = await Promise.all([ask, ask.repeat(10)].map((text) => open(app, text)))
-  for (const { socket } of readers) socket.pause()
-  const steady = await open(app, ask)
-  const isTaken = readSlowly(steady, 1024 ** 2, 250)
-  const count = () => new Promise<number>((resolve) => app.http.server.getConnections((_error, open) => resolve(open)))
-  await expect.poll(count, { timeout: 7000 }).toBe(1)
-  expect(await isTaken).toBeGreaterThan(16_000_000)
-  steady.socket.destroy()
-})
+it('closes stalled connections soon, whatever the size of the response, but not slow and steady ones', () =>
+  atSomeScale(async (scale) => {
+    // Sending the archive at the minimum rate takes 16 seconds. No other limit may end the response.
+    const pace = { graceMs: 1500 * scale, bytesPerSecond: 1024 ** 2 / scale, sweepMs: 50 }
+    await using app = await testApp({ timings: { ...timingsAt(scale), silenceMs: 600_000, pace } })
+    await app.listen()
+    const alice = await app.member()
+    await publish(alice, { name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(16_000_000) } })
+    const ask = head('GET /api/archives/large-1.0.0.tar.gz', { authorization: `Bearer ${alice.secret}` })
+    const readers = await Promise.all([ask, ask.repeat(10)].map((text) => open(app, text)))
+    for (const { socket } of readers) socket.pause()
+    const steady = await open(app, ask)
+    const isTaken = readSlowly(steady, 1024 ** 2 / scale, 250)
+    const count = () => new Promise<number>((resolve) => app.http.server.getConnections((_error, open) => resolve(open)))
+    await expect.poll(count, { timeout: 7000 * scale }).toBe(1)
+    expect(await isTaken).toBeGreaterThan(16_000_000)
+    steady.socket.destroy()
+  }))
 
 /** Reads about `bytes` bytes every `everyMs` and returns the total once no more arrive. */
 async function readSlowly({ socket, text }: Client, bytes: number, everyMs: number): Promise<number> {

@@ -15,12 +15,12 @@ export async function storedFiles(app: TestApp): Promise<string[]> {
 
 /** Waits until the store has this number of files. */
 export async function untilStored(app: TestApp, files: number): Promise<void> {
-  await expect.poll(() => storedFiles(app), { timeout: 30_000 }).toHaveLength(files)
+  await expect.poll(() => storedFiles(app)).toHaveLength(files)
 }
 
 /** Waits until no connection holds a claim. A claim is released shortly after the connection is closed and its bytes are deleted. */
 export async function untilClaimsReleased(app: TestApp): Promise<void> {
-  await expect.poll(() => countClaims(app), { timeout: 30_000 }).toBe(0)
+  await expect.poll(() => countClaims(app)).toBe(0)
 }
 
 async function countClaims(app: TestApp): Promise<number> {

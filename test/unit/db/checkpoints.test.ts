@@ -15,7 +15,7 @@ it('checkpoints the WAL in a thread while the writing connection is in use', asy
   while (writer.written < 1000) await insert()
   const first = saltOf(path)
   expect(copiedOf(path)).toBe(0)
-  await vi.waitFor(() => expect(copiedOf(path)).toBeGreaterThan(1000), { timeout: 20_000, interval: 50 })
+  await vi.waitFor(() => expect(copiedOf(path)).toBeGreaterThan(1000), { timeout: 60_000, interval: 50 })
   // The next write restarts the WAL instead of extending it.
   await insert()
   expect(saltOf(path)).not.toBe(first)
