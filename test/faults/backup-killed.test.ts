@@ -42,7 +42,7 @@ const prefixOf = ({ query }: S3Call) => query.get('prefix') ?? ''
 it.for(backends)(
   'ignores a backup to a bucket that was killed before its manifest was written, and completes the next one, on %s',
   // The test runs about sixty commands, one after another.
-  { timeout: 300_000 },
+  { timeout: 900_000 },
   async (backend) => {
     await using store = await s3Bucket()
     await using elsewhere = await s3Bucket()
