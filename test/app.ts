@@ -237,10 +237,10 @@ const defaults = {
   BCRYPT_COST: '4',
   TRUST_PROXY: 'true',
   // Longer than a busy machine needs. Tests of these limits set their own.
-  DB_CONNECT_TIMEOUT_MS: '60000',
-  DB_POOL_TIMEOUT_MS: '60000',
-  DB_LOCK_TIMEOUT_MS: '60000',
-  DB_STATEMENT_TIMEOUT_MS: '60000',
+  DB_CONNECT_TIMEOUT_MS: '120000',
+  DB_POOL_TIMEOUT_MS: '120000',
+  DB_LOCK_TIMEOUT_MS: '120000',
+  DB_STATEMENT_TIMEOUT_MS: '120000',
 }
 
 async function emptyDatabase(folder: string) {

@@ -9,8 +9,7 @@ let app: TestApp
 let owner: Actor
 let alice: Actor
 beforeAll(async () => {
-  // On a busy machine, many requests at once wait longer for a connection than usual.
-  app = await testApp({ env: { DB_POOL_TIMEOUT_MS: '120000', DB_LOCK_TIMEOUT_MS: '120000', DB_STATEMENT_TIMEOUT_MS: '120000' } })
+  app = await testApp()
   owner = await app.owner()
   alice = await app.member()
 })

@@ -83,7 +83,7 @@ async function connectTo(url: string | undefined) {
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }
 
-it('refuses requests that need a locked table long before the timeouts of a statement, while others continue', async () => {
+it('refuses requests that need a locked table long before the lock timeout while others continue', async () => {
   await using app = await testApp()
   const longMs = app.config.DB_LOCK_TIMEOUT_MS / 2
   const alice = await app.member()

@@ -28,12 +28,13 @@ async function openSample(app: Awaited<ReturnType<typeof consoleApp>>): Promise<
 }
 
 /**
- * Clicks an element where it is. Playwright's own click may scroll to where the element would be in a header that does not stick. The header then
- * changes under the pointer.
+ * Clicks an element where it is. Playwright's own click first scrolls elements out of the page's scroll padding, where the tabs of a scrolled page are,
+ * and the compact header would become the full one under the pointer.
  */
 async function clickInPlace(page: Page, element: Locator): Promise<void> {
-  const { x = 0, y = 0, width = 0, height = 0 } = (await element.boundingBox()) ?? {}
-  await page.mouse.click(x + width / 2, y + height / 2)
+  const box = await element.boundingBox()
+  if (!box) throw new Error('The element is not visible.')
+  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2)
 }
 
 const headerOf = (page: Page) => page.locator('main header').boundingBox()
@@ -119,9 +120,8 @@ it('keeps the tabs of a package in view below a compact header', async () => {
     expect(scrolled.bottom, `scrolled at ${width}`).toBeLessThanOrEqual(60 + 120)
     expect(before - (await place()), 'the content moved by the scrolled distance').toBe(600)
     await screenshot(page, `package-scrolled-${width}`)
-    for (const name of ['Changelog', 'Install', 'License']) {
-      if (name === 'Changelog') await clickInPlace(page, tabs.getByRole('link', { name }))
-      else await openTab(page, 'acme: sections', name)
+    for (const [index, name] of ['Changelog', 'Install', 'License'].entries()) {
+      await (index === 0 ? clickInPlace(page, tabs.getByRole('link', { name })) : openTab(page, 'acme: sections', name))
       await tabs.locator('[aria-current]:visible', { hasText: name }).waitFor()
       const { bottom, tabs: y } = await header()
       expect(bottom, `${name} at ${width}`).toBeLessThanOrEqual(60 + 120)

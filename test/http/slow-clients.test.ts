@@ -96,12 +96,12 @@ it('accepts a slow but steady body within the time limit of a request', () =>
     await app.anonymous.post('/graphql', `${before}${after}`, { headers: { 'content-type': 'application/json' } }) // Loads lazily loaded modules.
     const length = before.length + 6000 + after.length
     const steady = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': length }) + before)
-    await trickle(steady, 300, 75, 6000)
+    await trickle(steady, 300, 75 * scale, 6000)
     steady.socket.write(after)
     await expect.poll(steady.text).toMatch(/^HTTP\/1\.1 200 .*"version"/s)
     steady.socket.destroy()
     const endless = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': 100_000 }))
-    void trickle(endless, 300, 75)
+    void trickle(endless, 300, 75 * scale)
     expect(await endless.closed).toBeGreaterThan(2000 * scale)
     expect(endless.text()).toMatch(timedOut)
   }))

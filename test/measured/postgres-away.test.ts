@@ -110,6 +110,30 @@ it('serves sixty concurrent listings and a publish with five connections, and an
   expect(ms).toBeLessThan(2000)
 })
 
+it('answers 503 within two and a half seconds while a table is locked, and other requests in the meantime', async () => {
+  const { postgres, server, authorization } = await startWithOwnPostgres()
+  await waitUntilServing(server, authorization)
+  const other = await clientOf(postgres.url)
+  await other.query('begin')
+  await other.query('lock table packages in access exclusive mode')
+  const timed = async (path: string) => {
+    const started = performance.now()
+    const { status } = await fetch(server.url + path, { headers: { authorization } })
+    return { status, ms: performance.now() - started }
+  }
+  for (let round = 0; round < 3; round++) {
+    const blocked = Promise.all(Array.from({ length: 40 }, () => timed('/api/packages/acme')))
+    const free = await Promise.all(Array.from({ length: 5 }, () => timed('/api/auth/me')))
+    expect(free.map(({ status }) => status)).toEqual(free.map(() => 200))
+    expect(Math.max(...free.map(({ ms }) => ms))).toBeLessThan(2000)
+    const answers = await blocked
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503))
+    expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(2500)
+  }
+  await other.query('rollback')
+  await waitUntilServing(server, authorization)
+})
+
 it('replaces all connections when fifty of them are terminated during writes', async () => {
   const { postgres, server, authorization } = await startWithOwnPostgres()
   const admin = await clientOf(postgres.url)

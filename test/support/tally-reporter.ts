@@ -14,7 +14,7 @@ export default class TallyReporter implements Reporter {
     const failures = [
       ...tests.filter((test) => test.result().state === 'failed').map(describeFailure),
       ...broken.map(describeFailure),
-      ...unhandledErrors.map((error) => `  ${firstLine(error)}`),
+      ...unhandledErrors.map((error) => `  ${onOneLine(error)}`),
     ]
     const passed = count('passed')
     const failed = failures.length
@@ -41,13 +41,13 @@ function describeFailure(failed: TestCase | TestModule | TestSuite): string {
   const { relativeModuleId } = failed.type === 'module' ? failed : failed.module
   const name = failed.type === 'module' ? '' : `${failed.fullName}: `
   const errors = failed.type === 'test' ? failed.result().errors : failed.errors()
-  return `  ${failed.project.name}  ${relativeModuleId}  ${name}${firstLine(errors?.[0])}`
+  return `  ${failed.project.name}  ${relativeModuleId}  ${name}${onOneLine(errors?.[0])}`
 }
 
 const maxErrorLength = 500
 
 /** Returns the message of an error, and where it was thrown, as one line. */
-function firstLine(error: unknown): string {
+function onOneLine(error: unknown): string {
   const { message = String(error), stack = '' } = (error ?? {}) as Partial<Error>
   // Vitest adds a query to the addresses of test files.
   const place = /[\w-]+\.test\.ts\S*?:\d+(?=:)/.exec(stack)?.[0].replace(/\?[^:]*/, '')

@@ -1,8 +1,9 @@
 const largest = 8
 
 /**
- * Runs a test of time limits that are tenths of seconds long. On a machine that is too busy for them, where the test fails, it is repeated with limits
- * of twice the length, up to eight times. A limit that is missing or wrong fails at every scale. @throws the error at the largest scale.
+ * Runs a test of time limits of tenths of seconds. If it fails, for example because the machine is too busy for such limits, it is repeated at twice the
+ * scale, up to eight times the length. The test multiplies its limits, and the time that its clients take, by the scale: a limit that is missing or
+ * too short then fails at every scale. @throws the error at the largest scale.
  */
 export async function atSomeScale(run: (scale: number) => Promise<void>): Promise<void> {
   for (let scale = 1; ; scale *= 2) {
