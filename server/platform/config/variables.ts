@@ -115,7 +115,7 @@ export const variables = {
   DB_CONNECT_TIMEOUT_MS: {
     schema: integer(100, 600_000),
     default: '1500',
-    about: 'Timeout for opening a PostgreSQL connection, in milliseconds.',
+    about: 'Timeout for opening a PostgreSQL connection, and for noticing that PostgreSQL does not respond, in milliseconds.',
   },
   DB_STATEMENT_TIMEOUT_MS: { schema: integer(100, 600_000), default: '10000', about: 'PostgreSQL `statement_timeout`, in milliseconds.' },
   DB_LOCK_TIMEOUT_MS: { schema: integer(100, 600_000), default: '3000', about: 'PostgreSQL `lock_timeout`, in milliseconds.' },

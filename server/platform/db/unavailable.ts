@@ -51,18 +51,25 @@ export const isOutOfFiles = (error: unknown): boolean => causesOf(error).some((o
 /** Returns whether PostgreSQL rejected a new connection because of its limit. Open connections keep working. */
 export const isOutOfConnections = (error: unknown): boolean => causesOf(error).some(({ code }) => code === '53300')
 
-/** Retries for 3 seconds while PostgreSQL is out of connections. During a deployment, the previous server may still hold them. */
-export async function retryWhileOutOfConnections<Value>(work: () => Promise<Value>): Promise<Value> {
-  const deadline = performance.now() + 3000
+/**
+ * Runs the work that opens a connection of a starting server, which no request waits for. Retries for 3 seconds while PostgreSQL is out of
+ * connections, because the previous server may still hold them, and for 10 seconds while it responds too late, as on a busy machine.
+ */
+export async function retryAtStart<Value>(work: () => Promise<Value>): Promise<Value> {
+  const started = performance.now()
   for (;;) {
     try {
       return await work()
     } catch (error) {
-      if (!isOutOfConnections(error) || performance.now() > deadline) throw error
+      const retryMs = isOutOfConnections(error) ? 3000 : isLate(error) ? 10_000 : 0
+      if (performance.now() - started > retryMs) throw error
     }
     await sleep(100)
   }
 }
+
+const isLate = (error: unknown): boolean =>
+  error instanceof DatabaseAway || causesOf(error).some(({ message }) => lateMessages.test(String(message)))
 
 type DriverError = {
   code?: unknown
@@ -137,6 +144,9 @@ const networkCodes = /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUN
 // Messages of `pg` and its pool that have no code, and PostgreSQL messages whose code is ambiguous.
 const driverMessages =
   /^(?:Connection terminated|timeout e(?:xceeded|xpired)|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open|The server does not support SSL connections$|database ".*" is not currently accepting connections$)/
+
+/** Matches the errors of `pg` and its pool for a timeout. */
+const lateMessages = /^timeout e(?:xceeded|xpired)/
 
 /** Matches the error of Node for a thread that could not open its files. */
 const threadWithoutFiles = /^Worker initialization failure: E[MN]FILE/

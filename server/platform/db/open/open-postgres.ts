@@ -12,7 +12,7 @@ import type { Source } from '../reads.ts'
 /** Opens a PostgreSQL database with a pool for the ORM, a pool for reads and a monitoring connection. */
 export async function openPostgres(config: DatabaseConfig, logging: Logging) {
   const { POSTGRES_URL = '', POSTGRES_POOL_MAX, POSTGRES_READ_POOL_MAX } = config
-  const watch = await PostgresWatch.open(POSTGRES_URL)
+  const watch = await PostgresWatch.open(config)
   const connections = new PostgresConnections(config, watch, { max: POSTGRES_POOL_MAX, types })
   await connections.reserve().catch(async (error: unknown) => {
     await watch.close()

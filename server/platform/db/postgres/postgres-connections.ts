@@ -3,7 +3,7 @@ import { Client, type ClientConfig, type CustomTypesConfig, Pool, type PoolClien
 import { unmetered } from '../meter.ts'
 import type { DatabaseConfig, PoolState } from '../options.ts'
 import type { PostgresWatch } from './postgres-watch.ts'
-import { DatabaseAway, endsConnection, isOutOfConnections, retryWhileOutOfConnections } from '../unavailable.ts'
+import { DatabaseAway, endsConnection, isOutOfConnections, retryAtStart } from '../unavailable.ts'
 
 type Options = { max: number; types?: CustomTypesConfig }
 
@@ -47,10 +47,10 @@ export class PostgresConnections {
 
   /**
    * Opens one connection, which the pool keeps.
-   * @throws Error if PostgreSQL stays out of connections for 3 seconds, for example because a server that is being replaced still holds them.
+   * @throws Error if PostgreSQL does not respond or is out of connections; see `retryAtStart`.
    */
   async reserve(): Promise<void> {
-    this.release(await retryWhileOutOfConnections(() => this.acquire()), false)
+    this.release(await retryAtStart(() => this.acquire()), false)
   }
 
   /**

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { z } from 'zod'
-import { DatabaseAway, isOutOfConnections, retryWhileOutOfConnections, TableLocked } from '../unavailable.ts'
+import type { DatabaseConfig } from '../options.ts'
+import { DatabaseAway, isOutOfConnections, retryAtStart, TableLocked } from '../unavailable.ts'
 
-/** Interval between health checks, and timeout of a check, in milliseconds. */
+/** Interval between health checks, in milliseconds. */
 const checkIntervalMs = 500
-const timeoutMs = 1000
 
 /** Regular expression for the application names of all server connections. */
 export const nameOfServers = '^snug [0-9a-f]{8}( watch)?$'
@@ -21,6 +21,8 @@ export class PostgresWatch {
   /** Application name of this process's connections, which distinguishes them from those of other servers. */
   readonly name: string
   readonly #url: string
+  /** Timeout of a check, in milliseconds. */
+  readonly #timeoutMs: number
   readonly #listeners = new Set<() => void>()
   readonly #poolListeners = new Set<() => void>()
   readonly #stopping = new AbortController()
@@ -33,18 +35,20 @@ export class PostgresWatch {
   #offsetMs = Number.NaN
   #ended: Promise<void> = Promise.resolve()
 
-  private constructor(url: string) {
-    this.#url = url
+  private constructor({ POSTGRES_URL = '', DB_CONNECT_TIMEOUT_MS }: DatabaseConfig) {
+    this.#url = POSTGRES_URL
+    this.#timeoutMs = Math.max(DB_CONNECT_TIMEOUT_MS - checkIntervalMs, checkIntervalMs)
     this.name = `snug ${randomBytes(4).toString('hex')}`
   }
 
   /**
-   * Starts monitoring. Statements of connections with the same application name are cancelled if they wait for a locked table.
-   * @throws Error if the database does not respond.
+   * Starts monitoring. Statements of connections with the same application name are cancelled if they wait for a locked table. An outage is noticed
+   * within DB_CONNECT_TIMEOUT_MS, but not within less than a second.
+   * @throws Error if the database does not respond; see `retryAtStart`.
    */
-  static async open(url: string): Promise<PostgresWatch> {
-    const watch = new PostgresWatch(url)
-    await retryWhileOutOfConnections(() => watch.#check())
+  static async open(config: DatabaseConfig): Promise<PostgresWatch> {
+    const watch = new PostgresWatch(config)
+    await retryAtStart(() => watch.#check())
     watch.#ended = watch.#keepChecking()
     return watch
   }
@@ -127,14 +131,14 @@ export class PostgresWatch {
   async #check(): Promise<void> {
     this.#client ??= await this.#connect()
     const started = performance.now()
-    const look = await inTime(ask(this.#client, this.name))
+    const look = await inTime(ask(this.#client, this.name), this.#timeoutMs)
     this.#setClock(look.now, started, performance.now())
     const before = this.#lastCheck
     this.#lastCheck = look
     // Tables are often locked briefly. Only a table that is locked in two consecutive checks is reported as locked.
     this.#locked = new Set(look.locked.filter((table) => before.locked.includes(table)))
     const stuck = look.waiting.filter((pid) => before.waiting.includes(pid))
-    if (stuck.length) await inTime(this.#client.query('select pg_cancel_backend(pid) from unnest($1::int[]) pid', [stuck]))
+    if (stuck.length) await inTime(this.#client.query('select pg_cancel_backend(pid) from unnest($1::int[]) pid', [stuck]), this.#timeoutMs)
   }
 
   /**
@@ -151,8 +155,8 @@ export class PostgresWatch {
     const client = new Client({
       connectionString: this.#url,
       application_name: `${this.name} watch`,
-      connectionTimeoutMillis: timeoutMs,
-      statement_timeout: timeoutMs,
+      connectionTimeoutMillis: this.#timeoutMs,
+      statement_timeout: this.#timeoutMs,
       keepAlive: true,
     })
     // Without an error listener, a lost connection would crash the process.
@@ -184,7 +188,7 @@ async function ask(client: Client, name: string): Promise<CheckResult> {
  * Resolves with the result of `work`, or rejects after a timeout. If this process was blocked in the meantime, waits once more.
  * @throws DatabaseAway on timeout.
  */
-async function inTime<T>(work: Promise<T>): Promise<T> {
+async function inTime<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   const late = Symbol('late')
   for (;;) {
     const begun = performance.now()
