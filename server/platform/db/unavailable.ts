@@ -122,7 +122,7 @@ function kindOf({ code, routine, syscall, message }: DriverError): Kind | null {
   }
   if (typeof message !== 'string') return null
   if (threadWithoutFiles.test(message)) return 'files'
-  return driverMessages.test(message) ? 'away' : missingIndex.test(message) ? 'damaged' : null
+  return lateMessages.test(message) || driverMessages.test(message) ? 'away' : missingIndex.test(message) ? 'damaged' : null
 }
 
 // SQLSTATE codes of PostgreSQL and extended result codes of SQLite.
@@ -143,10 +143,10 @@ const networkCodes = /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUN
 
 // Messages of `pg` and its pool that have no code, and PostgreSQL messages whose code is ambiguous.
 const driverMessages =
-  /^(?:Connection terminated|timeout e(?:xceeded|xpired)|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open|The server does not support SSL connections$|database ".*" is not currently accepting connections$)/
+  /^(?:Connection terminated|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open|The server does not support SSL connections$|database ".*" is not currently accepting connections$)/
 
 /** Matches the errors of `pg` and its pool for a timeout. */
-const lateMessages = /^timeout e(?:xceeded|xpired)/
+const lateMessages = /^(?:timeout e(?:xceeded|xpired)|Connection terminated due to connection timeout$)/
 
 /** Matches the error of Node for a thread that could not open its files. */
 const threadWithoutFiles = /^Worker initialization failure: E[MN]FILE/

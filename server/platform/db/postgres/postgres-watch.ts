@@ -43,7 +43,7 @@ export class PostgresWatch {
 
   /**
    * Starts monitoring. Statements of connections with the same application name are cancelled if they wait for a locked table. An outage is noticed
-   * within DB_CONNECT_TIMEOUT_MS, but not within less than a second.
+   * within DB_CONNECT_TIMEOUT_MS, or within a second if that is shorter.
    * @throws Error if the database does not respond; see `retryAtStart`.
    */
   static async open(config: DatabaseConfig): Promise<PostgresWatch> {
