@@ -126,6 +126,7 @@ it('allows what a policy refuses from the decision, the versions and the page of
   await expectSound(page, 'mirror-exemptions')
   await list.getByRole('button', { name: 'Remove the exemption of bloc', exact: true }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('Removed the exemption of bloc.').waitFor() // until then, the dialog hides the list behind it
   await list.getByText('We use it everywhere').waitFor({ state: 'detached' })
   expect([await status('9.2.0'), await status('9.2.1')]).toEqual([200, 403])
 })

@@ -31,6 +31,7 @@ it('deletes a version and a package, and restores both in the console', async ()
   const question = page.getByRole('alertdialog', { name: 'Restore acme?' })
   await question.getByText('The owners are: Alice Author. The package is private.', { exact: false }).waitFor()
   await question.getByRole('button', { name: 'Restore' }).click()
+  await question.waitFor({ state: 'hidden' }) // the dialog hides the rows behind it
   await pkg.waitFor({ state: 'detached' })
   await version.getByRole('button', { name: 'Restore acme 1.1.0' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Restore' }).click()

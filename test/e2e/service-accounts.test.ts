@@ -100,5 +100,6 @@ it('lists all service accounts for administrators, who rename, disable and delet
   expect(await statusOf()).toBe(401)
   await page.getByRole('button', { name: 'Delete Update bot' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete account' }).click()
+  await page.getByText('Deleted the service account Update bot.').waitFor() // until then, the dialog hides the page behind it
   await page.getByRole('heading', { name: 'Service account: Update bot' }).waitFor({ state: 'hidden' })
 })
