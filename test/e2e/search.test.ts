@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Locator, Response } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { TestApp } from '../app.ts'
@@ -116,7 +117,12 @@ it('completes input, corrects typos, and suggests other searches', async () => {
   await page.keyboard.press('Escape')
   await expect.poll(() => box.inputValue()).toBe('')
   await box.fill('camera')
-  await page.getByRole('option', { name: 'camera_view' }).click()
+  const option = page.getByRole('option', { name: 'camera_view' })
+  await option.hover()
+  await box.pressSequentially('_')
+  await page.mouse.down() // before the completions are queried again
+  await wait(300)
+  await page.mouse.up()
   await page.getByRole('heading', { name: 'camera_view 0.3.0' }).waitFor()
   await page.goto('/packages?q=camera_veiw')
   await page.getByText('1 package for “camera_view” instead of “camera_veiw”').waitFor()
