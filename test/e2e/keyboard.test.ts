@@ -210,47 +210,6 @@ it('starts at the skip link on pages with a navigation, also if its current entr
   await expect.poll(() => focusedHeading(page)).toBe('H1Jobs')
 })
 
-it('finds packages, people, pages and actions in the command palette', async () => {
-  await using app = await consoleApp()
-  const [owner, alice] = [await app.owner(), await app.member({ displayName: 'Alice Anders', email: 'alice@example.com' })]
-  await publishTo(app.url, alice.secret ?? '', { name: 'acme_http', version: '1.0.0' })
-  const page = await openPage(app.url)
-  await startSession(page, app.url, owner.email)
-  await page.goto('/help')
-  await page.getByRole('heading', { level: 1 }).waitFor() // before the page knows the account, it has nothing to find
-  await settled(page)
-  const palette = page.getByRole('dialog', { name: 'Command palette' })
-  const type = async (text: string) => {
-    await page.keyboard.press('Control+k')
-    await palette.locator('input:focus').waitFor()
-    await page.keyboard.type(text)
-  }
-  const highlighted = (text: string) => palette.locator('[role=option][data-highlighted]', { hasText: text })
-  await type('acme')
-  await palette.getByRole('option', { name: 'acme_http', exact: true }).waitFor()
-  await expectSound(page, 'command-palette')
-  await highlighted('acme_http').waitFor()
-  await page.keyboard.press('Enter')
-  await page.waitForURL('**/packages/acme_http')
-  await type('alice')
-  await palette.getByRole('option', { name: /^Alice Anders/ }).click()
-  await page.waitForURL(`**/admin/users/${alice.id}`)
-  await type('audit')
-  await palette.getByRole('option', { name: /^Audit log/ }).click()
-  await page.waitForURL('**/admin/audit')
-  await type('dark theme')
-  await highlighted('dark theme').waitFor()
-  await page.keyboard.press('Enter')
-  await page.locator('html.dark').waitFor()
-  await type('sign out')
-  await highlighted('Sign out').waitFor()
-  await page.keyboard.press('Enter')
-  await page.waitForURL('**/login')
-  await page.keyboard.press('Control+k')
-  await settled(page)
-  expect(await palette.count()).toBe(0) // nothing to find without signing in
-})
-
 it('reports a save for a moment, and undoes it', async () => {
   await using app = await consoleApp()
   const alice = await app.member()
